@@ -74,15 +74,6 @@ from .growth import proposals
 from .growth.identity import Identity, identity_of
 from .growth.proposals import Proposal
 from .journal import LiveJournal, input_drafts
-from .messages.line import (
-    CHAT_MODE,
-    MAIN_THREAD,
-    MODE_DIMENSION,
-    SESSION_DIMENSION,
-    THREAD_DIMENSION,
-    Line,
-    line_of,
-)
 from .recording import INPUT_PREFIX, Recording, result_data
 from .replayed import ReplayedJournal
 from .rerun import Repetition, Rerun, chosen_function, repeat
@@ -95,6 +86,15 @@ from .sweep import AgentSweep, close_expired, end_abandoned
 from .text.json_text import encoded, error_text
 from .text.names import check_label, check_name
 from .text.zones import check_timezone
+from .turns.line import (
+    CHAT_MODE,
+    MAIN_THREAD,
+    MODE_DIMENSION,
+    SESSION_DIMENSION,
+    THREAD_DIMENSION,
+    Line,
+    line_of,
+)
 
 REFLECT: Final = "reflect"
 """The workflow of the runs of `Agent.reflect`."""
@@ -794,9 +794,9 @@ class _ForkFile:
 
     def _fork(self, source: Store, seq: int) -> Store:
         if source.path != MEMORY_PATH:
-            return source.fork(seq, self.path)
+            return source.upkeep.fork(seq, self.path)
         # A memory without a file is forked in memory, and the fork is written to disk.
-        with source.fork(seq) as fork:
+        with source.upkeep.fork(seq) as fork:
             fork.backup(self.path)
         scope = source.scope
         return open_store(

@@ -82,7 +82,7 @@ class AgentMemory(NamedTuple):
         for source, values in sources:
             dimensions.add(source, values)
         instance = Instance(self.agent, name, dimensions.scope_of(name, declaration.spec, passed))
-        reader = store.view if view is None else lambda: view
+        reader = store.history.view if view is None else lambda: view
         return Slot(store, reader, instance, declaration, is_past=view is not None)
 
     def declared(self, store: Store, view: View | None) -> dict[str, Declaration]:

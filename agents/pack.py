@@ -14,4 +14,8 @@ PACK: Final = Pack(
         Owned("reflections", Role.AGENT, ("reflection",), is_memory=False),
         Owned("summaries", Role.AGENT, ("summary",)),
     ),
+    functions={
+        name: f"cerata.agents.{name}"
+        for name in ("access", "accesses", "messages", "record_access", "remember_messages")
+    },
 )

@@ -27,10 +27,10 @@ from .continuity.resumption import Resumed
 from .continuity.retrieval import Recalled, recalled_for
 from .continuity.summaries import Summaries, Summary
 from .declarations import Source
-from .messages.line import MODE_DIMENSION, THREAD_DIMENSION, Line
 from .run import Ending, Run
 from .slot import Slot
 from .spec import SESSION_DIMENSION, MemorySpec
+from .turns.line import MODE_DIMENSION, THREAD_DIMENSION, Line
 
 
 class Starting(Protocol):

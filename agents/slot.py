@@ -11,6 +11,7 @@ compared as a map, identify an instance.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -34,6 +35,7 @@ from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Frame, Hit, Receipt
+from cerata.memory.values.options import Page, PutOptions
 from cerata.memory.view import View
 from cerata.projections.columnar.scopes import by_name, is_same, scope_text
 from cerata.projections.columnar.times import to_datetime
@@ -50,6 +52,14 @@ _HASH_SIZE: Final = 8
 """Bytes of a scope's hash in a URI: enough to keep look-ups short. The scope decides."""
 
 _UNSET: Final = msgspec.UNSET
+
+
+class _Fields(NamedTuple):
+    """Content, metadata and options of a new value."""
+
+    content: str | bytes
+    metadata: Mapping[str, JsonValue]
+    options: PutOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +200,7 @@ class Slot(Handle):
         where = Filter(track=self._instance.track, kind=VALUE_KIND)
         while True:
             # Instances of a wider scope have the same track.
-            hits = list(view.search(query, k=wanted, where=where, group_by="frame"))
+            hits = list(view.search(query, k=wanted, where=where, page=Page(group_by="frame")))
             kept = [hit for hit in hits if hit.id in current][:k]
             if len(kept) == k or len(hits) < wanted:
                 frames = readable(kept, lambda hit: self._checked(hit.frame), _place_of)
@@ -273,7 +283,7 @@ class Slot(Handle):
             self._check_free(snapshot, uri)
             # A title is searched.
             title = key if self._spec.searchable else None
-            return self._put(uri=uri, title=title, replace=True, because=because, **fields)
+            return self._put(fields, uri=uri, title=title, replace=True, because=because)
 
         return self._written(work, is_checked=expect is not None)
 
@@ -308,14 +318,14 @@ class Slot(Handle):
         return self._set(key, value, because=because)
 
     def _append(self, value: object, because: int | None = None) -> Receipt:
-        fields: dict[str, Any] = {**self._fields(value, None), "because": because}
+        fields = self._fields(value, None)
         if self._spec.max_items is None:
-            return self._written(lambda _: self._put(**fields), is_checked=False)
+            return self._written(lambda _: self._put(fields, because=because), is_checked=False)
 
         def work(snapshot: Snapshot) -> Receipt:
             kept = max(0, (self._spec.max_items or 0) - 1)
             ids = self._ids(snapshot)
-            receipt = self._put(**fields)
+            receipt = self._put(fields, because=because)
             for frame in ids[: max(0, len(ids) - kept)]:
                 self._store.delete(frame, reason="max_items")
             return receipt
@@ -341,8 +351,8 @@ class Slot(Handle):
 
     # --- the parts of a write --------------------------------------------------------------------
 
-    def _fields(self, value: object, key: str | None) -> dict[str, Any]:
-        """Return the content, the metadata and the expiry of a new value."""
+    def _fields(self, value: object, key: str | None) -> _Fields:
+        """Return the content, the metadata and the options of a new value."""
         if self._is_past:
             raise ReadOnly(
                 "An agent of the past only reads", remedy="Write with the slot of the agent itself."
@@ -361,21 +371,34 @@ class Slot(Handle):
         ttl = ttl_us(self._spec.ttl)
         now = session_of(self._store).log.environment.now_us()
         version = self._spec.schema_version
-        return {
-            "content": content,
-            "search_text": words,
-            "metadata": {} if version is None else {VERSION_KEY: version},
-            "expires": None if ttl is None else to_datetime(now + ttl),
-        }
-
-    def _put(self, content: str | bytes, **fields: Any) -> Receipt:
-        return self._store.put_frame(
+        return _Fields(
             content,
+            {} if version is None else {VERSION_KEY: version},
+            PutOptions(
+                track=self._instance.track,
+                scope=self.scope,
+                content_dates=(),
+                search_text=words,
+                expires=None if ttl is None else to_datetime(now + ttl),
+            ),
+        )
+
+    def _put(
+        self,
+        fields: _Fields,
+        *,
+        uri: str | None = None,
+        title: str | None = None,
+        replace: bool = False,
+        because: int | None = None,
+    ) -> Receipt:
+        return self._store.put_frame(
+            fields.content,
             kind=VALUE_KIND,
-            track=self._instance.track,
-            scope=self.scope,
-            content_dates=(),
-            **fields,
+            uri=uri,
+            title=title,
+            metadata=fields.metadata,
+            options=dataclasses.replace(fields.options, replace=replace, because=because),
         )
 
     def _written(self, work: Callable[[Snapshot], Receipt], *, is_checked: bool) -> Receipt:

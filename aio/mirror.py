@@ -1,4 +1,4 @@
-"""The mirror: an asynchronous method for each public name of a store or view.
+"""The mirror: an asynchronous method for each public name of a store or view, and their handles.
 
 Owns the kinds of names and the calls in threads. The methods are made from the classes when
 `handles` is imported, so none is missing; `handles.pyi` has their signatures for type checkers, and
@@ -9,13 +9,15 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 from cerata.engine.handle import Handle
 from cerata.memory.batch.transaction import Transaction
+from cerata.memory.handles import StoreHandle, kind_of
 from cerata.memory.store import Store, owns_file
 from cerata.memory.values.frames import Hits, TimelinePage
-from cerata.memory.view import View
+from cerata.memory.values.renamed import moved_to
+from cerata.memory.view import View, ViewHandle
 
 from .items import AsyncItems
 from .streams import AsyncEventStream
@@ -29,7 +31,7 @@ ITERATED: Final = frozenset(("entities", "export_facts", "frames", "log", "salva
 """Methods that return an iterator; theirs is asynchronous, and the call itself is not awaited."""
 
 OWN: Final = frozenset(("close", "follow", "scoped", "transaction"))
-"""Methods that the classes of `handles` define."""
+"""Methods that the classes here define."""
 
 
 class AsyncHandle(Handle):
@@ -44,6 +46,12 @@ class AsyncHandle(Handle):
 
     def __repr__(self) -> str:
         return repr(self._handle).replace("cerata.", "cerata.aio.Async", 1)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Name the new place of a call that moved."""
+            raise AttributeError(moved_to(type(self).__name__, name), name=name, obj=self)
 
     @property
     def sync(self) -> Any:
@@ -78,11 +86,6 @@ class AsyncStoreBase(AsyncHandle):
         block: AbstractContextManager[Transaction] = self._handle.transaction(**named)
         return AsyncTransaction(self._workers, self._key, block)
 
-    def follow(self, after: Any = None, **named: Any) -> AsyncEventStream:
-        """Return the events after a point, and each later event; see `cerata.Store.follow`."""
-        start = functools.partial(self._handle.follow, _sync_of(after), **named)
-        return AsyncEventStream(self._workers.run, start)
-
     async def close(self) -> None:
         """Wait for the calls that have begun, and close the file as `cerata.Store.close` does.
 
@@ -99,20 +102,38 @@ class AsyncStoreBase(AsyncHandle):
         await self.close()
 
 
-_CLASSES: dict[type, Callable[..., AsyncHandle]] = {}
+class AsyncStreamBase(AsyncHandle):
+    """The calls of `cerata.Store.stream` that have no equal in form."""
+
+    def follow(self, after: Any = None, **named: Any) -> AsyncEventStream:
+        """Return the events after a point, and each later event; see `Stream.follow`."""
+        start = functools.partial(self._handle.follow, _sync_of(after), **named)
+        return AsyncEventStream(self._workers.run, start)
+
+
+_CLASSES: dict[type, type[AsyncHandle]] = {}
 
 
 def mirrored(kind: type) -> Callable[[type], type]:
     """Decorate the asynchronous class of a store or view with the methods that it lacks."""
 
     def decorate(own: type) -> type:
-        for name, member in public_members(kind):
-            if name not in OWN:
-                setattr(own, name, _method(name, member))
-        _CLASSES[kind] = own
+        _mirror(kind, own)
         return own
 
     return decorate
+
+
+def _mirror(kind: type, own: type) -> None:
+    for name, member in public_members(kind):
+        if name not in OWN:
+            setattr(own, name, _method(name, member))
+    _CLASSES[kind] = own
+
+
+def mirror_of(kind: type) -> type[AsyncHandle]:
+    """Return the asynchronous class of a store, a view, or a handle of them such as `Graph`."""
+    return _CLASSES[kind]
 
 
 def public_members(kind: type) -> Iterator[tuple[str, Any]]:
@@ -123,9 +144,23 @@ def public_members(kind: type) -> Iterator[tuple[str, Any]]:
 
 
 def _method(name: str, member: Any) -> Any:
+    if isinstance(member, StoreHandle | ViewHandle):
+        return _group(name, kind_of(member))
     if isinstance(member, property):
         return _plain(name, member) if name in PLAIN else _awaited_property(name, member)
     return _iterated(name, member) if name in ITERATED else _awaited(name, member)
+
+
+def _group(name: str, kind: type) -> property:
+    """Return a handle of calls, such as ``graph``, whose calls are awaited."""
+    base = AsyncStreamBase if hasattr(kind, "follow") else AsyncHandle
+    own = type(f"Async{kind.__name__}", (base,), {"__doc__": kind.__doc__})
+    _mirror(kind, own)
+
+    def get(handle: AsyncHandle) -> Any:
+        return own(getattr(handle.sync, name), *threads_of(handle))
+
+    return property(get, doc=kind.__doc__)
 
 
 def _plain(name: str, member: property) -> property:
@@ -175,9 +210,9 @@ def threads_of(handle: AsyncHandle) -> tuple[Workers, object]:
 def _wrapped(handle: AsyncHandle, result: Any) -> Any:
     """Return a view or store as an asynchronous one; a new store has threads of its own."""
     if isinstance(result, View):
-        return _CLASSES[View](result, *threads_of(handle))
+        return mirror_of(View)(result, *threads_of(handle))
     if isinstance(result, Store):
-        return _CLASSES[Store](result, Workers(threads_of(handle)[0].count), object())
+        return mirror_of(Store)(result, Workers(threads_of(handle)[0].count), object())
     return result
 
 

@@ -20,7 +20,7 @@ from .items import STEP, Run
 
 
 class AsyncEventStream(AsyncIterator[Event], AbstractAsyncContextManager["AsyncEventStream"]):
-    """An endless iterator of events, returned by `AsyncStore.follow`; see `cerata.EventStream`.
+    """An endless iterator of events, returned by `stream.follow`; see `cerata.EventStream`.
 
     - It begins when its block is entered, or else with the first event that is awaited.
     - A cancelled step loses no event.

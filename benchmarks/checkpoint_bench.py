@@ -123,7 +123,7 @@ def _key_and_size(projection: Projection) -> tuple[str, int | None]:
 
 def toc_size(path: Path, frames: int, checkpoints: int) -> tuple[int, int]:
     """Return the bytes of the TOC, and of the file, after so many frames and checkpoints."""
-    with cerata.open(path, sync=1 << 30) as store:
+    with cerata.open(path, options=cerata.OpenOptions(sync=1 << 30)) as store:
         each = frames // checkpoints
         for number in range(checkpoints):
             for start in range(0, each, 5_000):

@@ -34,7 +34,7 @@ def text(number):
 
 def build(name, saved):
     path = f"{folder}/{name}.cera"
-    with cerata.open(path, sync=1 << 30) as store:
+    with cerata.open(path, options=cerata.OpenOptions(sync=1 << 30)) as store:
         store._fold._try_from = 1 << 62
         store.put_frames([text(number) for number in range(frames - 100)])
         if saved:

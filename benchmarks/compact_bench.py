@@ -3,9 +3,9 @@
 ``python -m benchmarks.compact_bench`` (``--tiny`` in CI; ``--operations N`` for another size) puts,
 supersedes and deletes frames of 40 words, half of them closed in the end, in batches of 100.
 
-- *history* is the file after `compact`, over its compressed events (its segments).
-- *live* is the file after `compact` with a horizon at the head, over the file of a memory into
-  which only the current frames were put.
+- *history* is the file after `upkeep.compact`, over its compressed events (its segments).
+- *live* is the file after `upkeep.compact` with a horizon at the head, over the file of a memory
+  into which only the current frames were put.
 - A second process appends one frame at a time during both compactions, and reports its waits.
 
 Goals: both ratios 1.3; a writer waits 100 ms at most at p99.
@@ -67,7 +67,7 @@ def alone(path: Path, target: Path) -> None:
         texts = [frame.text for frame in store.frames()]
         for first in range(0, len(texts), BATCH):
             fresh.put_frames(texts[first : first + BATCH])
-        fresh.compact()
+        fresh.upkeep.compact()
 
 
 def append_until(path: str, stop: Event, waits_to: Connection) -> None:
@@ -93,7 +93,7 @@ def compacted(path: Path, horizon: str | None) -> tuple[cerata.Compaction, float
     here.recv()
     with cerata.open(path) as store:
         start = time.perf_counter()
-        result = store.compact(horizon=horizon)
+        result = store.upkeep.compact(horizon=horizon)
         seconds = time.perf_counter() - start
     stop.set()
     waits = here.recv()
@@ -111,7 +111,7 @@ def measure(folder: Path, operations: int) -> None:
         file = path.stat().st_size
         if horizon is None:
             with cerata.open(path, mode="r") as store:
-                info = store.info()
+                info = store.upkeep.info()
             events, indexes = info["segment_bytes"], info["checkpoint_bytes"]
             assert isinstance(events, int)
             assert isinstance(indexes, int)

@@ -30,8 +30,8 @@ import numpy.typing as npt
 
 import cerata
 from cerata import Agent, Store
-from cerata.agents.messages.projection import MessagesProjection
 from cerata.agents.session import Session
+from cerata.agents.turns.projection import MessagesProjection
 from cerata.engine.events import Draft, Event, PutFrame, Scope
 from cerata.memory.batch.writer import session_of
 from cerata.memory.embeddings.drafts import put_embedded

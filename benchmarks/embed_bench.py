@@ -97,7 +97,7 @@ def main(arguments: list[str] | None = None) -> None:
     with cerata.open(":memory:", embedder=model) as store:
         first = seconds_of(lambda: store.put_frames(short))
         again = seconds_of(lambda: store.put_frames(short))
-        assert store.find_stored(cerata.content_hash(short[-1]), space=model.identity.space)
+        assert store.files.stored(cerata.content_hash(short[-1]), space=model.identity.space)
     print(f"put_frames of {count:,}: {first:.2f} s, and {again:.3f} s with vectors from the log")
     print(f"vectors {digest[:16]}, ratio {first / again:.0f}")
 

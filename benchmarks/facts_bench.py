@@ -152,7 +152,7 @@ def asserting(path: str, peer: str, facts: Sequence[Assertion]) -> None:
     started = time.perf_counter()
     with cerata.open(path) as store:
         for batch in batches:
-            store.assert_facts(batch)
+            store.graph.assert_many(batch)
         store.facts(facts[0].subject)
         taken = time.perf_counter() - started
         store.checkpoint()
@@ -228,7 +228,7 @@ def searching(path: str, facts: Sequence[Assertion], source: random.Random, quer
     """Report the time of questions with a subject's name and with words of all facts."""
     with cerata.open(path, mode="r") as store:
         started = time.perf_counter()
-        store.search_facts(f"what is the predicate of {facts[0].subject}?", k=1)
+        store.graph.search(f"what is the predicate of {facts[0].subject}?", k=1)
         report("first search", f"{(time.perf_counter() - started) * 1e3:.0f} ms")
         questions = [
             f"what is the {fact.predicate} of {fact.subject}?"
@@ -239,7 +239,7 @@ def searching(path: str, facts: Sequence[Assertion], source: random.Random, quer
 
 
 def _search(store: cerata.Store, question: str) -> list[Fact]:
-    return [hit.fact for hit in store.search_facts(question)]
+    return [hit.fact for hit in store.graph.search(question)]
 
 
 _Bound = tuple[str | None, str | None, Entity | None]
@@ -280,7 +280,7 @@ def correcting(folder: str, count: int) -> None:
     with cerata.open(str(Path(folder) / "plain.cera")) as store:
         for turn in range(6):
             for at in range(0, count, BATCH):
-                store.assert_facts(
+                store.graph.assert_many(
                     [
                         Assertion(fact.subject, fact.predicate, f"{entity_of(fact)} {turn}")
                         for fact in plain[at : at + BATCH]
@@ -293,14 +293,14 @@ def correcting(folder: str, count: int) -> None:
         ids: list[int] = []
         for at in range(0, count, BATCH):
             batch = plain[at : at + BATCH]
-            ids += store.assert_facts(
+            ids += store.graph.assert_many(
                 [Assertion(fact.subject, fact.predicate, f"{entity_of(fact)} 0") for fact in batch]
             ).ids
         for turn in range(1, 6):
             for at in range(0, count, BATCH):
                 with store.transaction() as gathered:
-                    store.retract_facts(ids[at : at + BATCH])
-                    store.assert_facts(
+                    store.graph.retract_many(ids[at : at + BATCH])
+                    store.graph.assert_many(
                         [
                             Assertion(fact.subject, fact.predicate, f"{entity_of(fact)} {turn}")
                             for fact in plain[at : at + BATCH]

@@ -53,7 +53,7 @@ def asking(side: str, path: str) -> Generator[Callable[..., Any]]:
         def ask(text: str, vector: Any) -> object:
             if not opened:
                 opened.append(cerata.open(path, mode="r"))
-            return opened[0].search(text, embedding=vector, k=K)
+            return opened[0].search(text, k=K, vectors=cerata.Vectors(dense=vector))
 
         yield ask
         opened[0].close()
@@ -77,7 +77,7 @@ def import_all(side: str, text: str, vector: Any) -> None:
         path = str(Path(name) / "small")
         if side == "cerata":
             with cerata.open(path) as store:
-                store.put_frame(text, embedding=vector, space="bench")
+                store.put_frame(text, vectors=cerata.Vectors(dense=vector, space="bench"))
                 store.checkpoint()
         else:
             from benchmarks.beside.sqlite import Tables

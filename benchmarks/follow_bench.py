@@ -73,7 +73,10 @@ def follow(path: str, *, polled: bool) -> None:
     """Follow a file, and print each arrival at the end."""
     environment = cerata.Environment(storage=UnwatchedStorage()) if polled else None
     arrivals: list[Arrival] = []
-    with cerata.open(path, mode="r", environment=environment) as store, store.follow() as events:
+    with (
+        cerata.open(path, mode="r", environment=environment) as store,
+        store.stream.follow() as events,
+    ):
         print("ready", flush=True)
         for event in events:
             arrivals.append(Arrival(event.seq, time.monotonic(), time.process_time()))

@@ -33,7 +33,7 @@ def filled(path: Path, frames: int) -> None:
         for first in range(0, frames, BATCH):
             numbers = range(first, first + BATCH)
             texts = [f"note {n} word{n * 7 % 2_000} word{n * 13 % 2_000}" for n in numbers]
-            store.put_frames(texts, embeddings=vectors, space="made@1/64")
+            store.put_frames(texts, vectors=cerata.Vectors(dense=vectors, space="made@1/64"))
 
 
 def least(call: Callable[[], object], rounds: int) -> float:
@@ -47,12 +47,12 @@ def least(call: Callable[[], object], rounds: int) -> float:
 
 
 def in_memory(store: Store, point: int) -> None:
-    store.fork(point).close()
+    store.upkeep.fork(point).close()
 
 
 def in_file(store: Store, point: int, target: Path) -> None:
     target.unlink(missing_ok=True)
-    store.fork(point, target).close()
+    store.upkeep.fork(point, target).close()
 
 
 def copied(path: Path, target: Path) -> None:

@@ -83,11 +83,13 @@ def _edge(fact: Assertion) -> tuple[str, str, int, int]:
 
 
 def neighbours(store: cerata.Store, start: str, n: int, when: datetime) -> Answer:
-    return [(entry.entity, 1) for entry in store.at(n, valid_at=when).neighbours(start)]
+    return [(entry.entity, 1) for entry in store.at(n, valid_at=when).graph.neighbours(start)]
 
 
 def walk(store: cerata.Store, start: str, n: int, when: datetime) -> Answer:
-    return [(entry.entity, entry.hop) for entry in store.at(n, valid_at=when).walk(start, hops=2)]
+    return [
+        (entry.entity, entry.hop) for entry in store.at(n, valid_at=when).graph.walk(start, hops=2)
+    ]
 
 
 def run(shape: Shape, queries: int) -> None:
@@ -99,7 +101,7 @@ def run(shape: Shape, queries: int) -> None:
         path = str(Path(folder) / "graph.cera")
         with cerata.open(path) as store:
             for at in range(0, len(facts), BATCH):
-                store.assert_facts(facts[at : at + BATCH])
+                store.graph.assert_many(facts[at : at + BATCH])
         edges = Edges(str(Path(folder) / "graph.sqlite"), facts)
         with cerata.open(path, mode="r") as store:
             asking(store, edges, facts, source, queries)

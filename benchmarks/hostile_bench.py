@@ -89,10 +89,10 @@ def _resident(pid: int) -> int:
 def merging(count: int) -> tuple[float, float]:
     """Return the wall time and processor time of durable merges into one entity."""
     with tempfile.TemporaryDirectory() as folder, cerata.open(Path(folder, "a.cera")) as store:
-        store.assert_facts([(f"entity {n}", "is", "there") for n in range(count + 1)])
+        store.graph.assert_many([(f"entity {n}", "is", "there") for n in range(count + 1)])
         started, used = time.perf_counter(), time.process_time()
         for number in range(count):
-            store.merge_entities(f"entity {number + 1}", "entity 0")
+            store.graph.merge(f"entity {number + 1}", "entity 0")
         return time.perf_counter() - started, time.process_time() - used
 
 

@@ -78,7 +78,7 @@ def one_round(
         space = None if vectors is None else "bench"
 
         turns: list[tuple[Meter, Callable[[], object]]] = [
-            (ours, partial(store.put_frames, part, embeddings=rows, space=space))
+            (ours, partial(store.put_frames, part, vectors=cerata.Vectors(dense=rows, space=space)))
         ]
         if tables is not None:
             turns.append((theirs, partial(tables.add, 1 + start, part, rows)))

@@ -52,13 +52,13 @@ def report(name: str, events: int, times: tuple[float, float]) -> None:
 
 def exported(store: Store, lines: Path) -> None:
     lines.unlink(missing_ok=True)
-    store.export_events(lines)
+    store.interchange.export_events(lines)
 
 
 def imported(lines: Path, copy: Path, calls: list[tuple[float, float]]) -> None:
     copy.unlink(missing_ok=True)
     with cerata.open(copy) as store:
-        calls.append(least(partial(store.import_events, lines), 1))
+        calls.append(least(partial(store.interchange.import_events, lines), 1))
 
 
 def parsed(lines: Path) -> int:
@@ -68,7 +68,7 @@ def parsed(lines: Path) -> int:
 
 def identity(store: Store, *, digests: bool) -> tuple[object, ...]:
     head = store.head
-    return head.log_id, head.chain, head.root, store.digests() if digests else None
+    return head.log_id, head.chain, head.root, store.stream.digests() if digests else None
 
 
 def measure(events: int, folder: Path, rounds: int, *, digests: bool) -> None:

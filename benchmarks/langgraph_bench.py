@@ -176,7 +176,7 @@ def first_read(rows: int, reads: int) -> float:
         for _ in range(reads):
             store.put_frame("one more", metadata={"count": 1})
             start = time.perf_counter()
-            assert next(store.projection(Wide).rows.range(reverse=True)) is not None
+            assert next(store.stream.projection(Wide).rows.range(reverse=True)) is not None
             times.append(time.perf_counter() - start)
     report(f"first row after an append, {rows:,} rows", f"{min(times) * 1e6:.0f} us")
     return min(times)

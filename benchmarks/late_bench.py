@@ -18,7 +18,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from unittest import mock
 
 import numpy as np
@@ -68,10 +68,10 @@ def put(path: Path, texts: Sequence[str], tokens: Sequence[Tokens] | None) -> fl
         started = time.perf_counter()
         for start in range(0, len(texts), BATCH):
             end = start + BATCH
-            more: dict[str, Any] = {}
+            vectors = cerata.Vectors()
             if tokens is not None:
-                more = {"token_embeddings": tokens[start:end], "tokens_space": SPACE}
-            store.put_frames(texts[start:end], **more)
+                vectors = cerata.Vectors(tokens=tokens[start:end], tokens_space=SPACE)
+            store.put_frames(texts[start:end], vectors=vectors)
         return time.perf_counter() - started
 
 
@@ -83,7 +83,13 @@ def all_compared() -> Generator[None]:
 
 
 def late(store: Store | cerata.View, tokens: Tokens) -> list[Hit]:
-    return store.search("", token_embedding=tokens, mode="vector", k=K, group_by="frame")
+    return store.search(
+        "",
+        mode="vector",
+        k=K,
+        vectors=cerata.Vectors(tokens=tokens),
+        page=cerata.Page(group_by="frame"),
+    )
 
 
 def recall(store: Store, queries: Sequence[Tokens]) -> float:
@@ -119,7 +125,10 @@ def run(documents: int, queries: int) -> None:
 def asking(store: Store, questions: Sequence[str], query_tokens: Sequence[Tokens]) -> None:
     pairs = list(zip(questions, query_tokens, strict=True))
     in_order: Callable[..., object] = partial(store.search, profile=WORDS, k=K, rerank=True)
-    searches = [partial(in_order, question, token_embedding=tokens) for question, tokens in pairs]
+    searches = [
+        partial(in_order, question, vectors=cerata.Vectors(tokens=tokens))
+        for question, tokens in pairs
+    ]
     cold = timed(searches)[1:]
     ordered = timed(searches)[1:]
     words = timed([partial(store.search, text, profile=WORDS, k=50) for text in questions])[1:]
@@ -166,7 +175,9 @@ def on_texts(path: Path, documents: int, queries: int) -> None:
     with cerata.open(":memory:") as store:
         for start in range(queries, documents + queries, BATCH):
             batch = small[start : min(start + BATCH, documents + queries)]
-            store.put_frames(["text"] * len(batch), token_embeddings=batch, tokens_space=SPACE)
+            store.put_frames(
+                ["text"] * len(batch), vectors=cerata.Vectors(tokens=batch, tokens_space=SPACE)
+            )
         report(f"recall of the best {K}, all compared", f"{recall(store, small[:queries]):.4f}")
         common = 0
         for place in range(queries):

@@ -12,7 +12,7 @@ import random
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import accumulate
@@ -97,17 +97,20 @@ def write(store: Store, texts: Sequence[str], vectors: Matrix | None, tokens: To
         with store.transaction():
             for place in range(start, min(start + BATCH, len(texts))):
                 session, turn = divmod(place, SESSION_TURNS)
-                embedded: dict[str, Any] = {}
-                if vectors is not None:
-                    embedded |= {"embedding": vectors[place], "space": SPACE}
-                if tokens:
-                    embedded |= {"token_embedding": tokens[place], "tokens_space": TOKENS_SPACE}
+                embedded = cerata.Vectors(
+                    dense=None if vectors is None else vectors[place],
+                    space=None if vectors is None else SPACE,
+                    tokens=tokens[place] if tokens else None,
+                    tokens_space=TOKENS_SPACE if tokens else None,
+                )
                 store.put_frame(
                     texts[place],
                     role=PEOPLE[(2 * session + turn % 2) % len(PEOPLE)],
                     metadata={"session": f"session {session}"},
-                    created=first + timedelta(days=session % 700, minutes=turn),
-                    **embedded,
+                    vectors=embedded,
+                    options=cerata.PutOptions(
+                        created=first + timedelta(days=session % 700, minutes=turn)
+                    ),
                 )
 
 
@@ -146,17 +149,16 @@ def asked(store: Store, talk: Talk, count: int, mode: str) -> Measured:
     for kind in KINDS:
         questions = [talk.question(kind) for _ in range(count)]
         search = partial(store.search, k=10)
-        extra: list[Mapping[str, Any]] = [{} for _ in questions]
-        if mode != "words":
-            extra = [{"embedding": source.standard_normal(POOLED)} for _ in questions]
-        if mode == "tokens":
-            extra = [
-                {**more, "token_embedding": directions.tokens(question)}
-                for more, question in zip(extra, questions, strict=True)
-            ]
+        extra = [
+            cerata.Vectors(
+                dense=None if mode == "words" else source.standard_normal(POOLED),
+                tokens=directions.tokens(question) if mode == "tokens" else None,
+            )
+            for question in questions
+        ]
         calls = [
-            partial(search, question, **more)
-            for question, more in zip(questions, extra, strict=True)
+            partial(search, question, vectors=vectors)
+            for question, vectors in zip(questions, extra, strict=True)
         ]
         calls[0]()
         times[f"question, {kind}"] = median_ms(calls)
@@ -204,13 +206,13 @@ def measured(folder: Path, turns: int, questions: int, mode: str) -> Measured:
         tokens = [directions.tokens(text) for text in texts]
     path = folder / "talk.cera"
     times: Measured = {}
-    with cerata.open(path, sync=1 << 30) as store:
+    with cerata.open(path, options=cerata.OpenOptions(sync=1 << 30)) as store:
         times["put, a turn"] = processor_ms(partial(write, store, texts, vectors, tokens)) / turns
         times["fold, a turn"] = processor_ms(store.checkpoint) / turns
         times |= asked(store, talk, questions, mode)
     times["file, KiB"] = path.stat().st_size / 1024
     times["cold question"] = first_ms(path, talk.question("typical"))
-    with cerata.open(path, sync=1 << 30) as store:
+    with cerata.open(path, options=cerata.OpenOptions(sync=1 << 30)) as store:
         store.search(talk.question("typical"), k=10)
         times["question after an append"] = appended_ms(store, talk, 20)
     return times

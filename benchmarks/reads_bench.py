@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 import cerata
+from cerata import agents
 
 from .beside_sqlite import connected, report, report_machine, report_times
 
@@ -44,7 +45,7 @@ def fill(path: str, peer: str, count: int) -> None:
                 [(number + 1, *_fields(number), f"text {number}", number) for number in numbers],
             )
             database.commit()
-        store.tag("half", at=count // _BATCH // 2 * _BATCH)
+        store.history.tag("half", at=count // _BATCH // 2 * _BATCH)
         frame = store.put_frame("version 0", uri="version").id
         for number in range(1, 5):
             frame = store.supersede(frame, f"version {number}").id
@@ -71,23 +72,23 @@ def ask(path: str, peer: str, count: int) -> None:
     by_uri = [rows("SELECT * FROM frame WHERE uri = ?", f"note/{number}") for number in numbers]
     ten = "SELECT * FROM frame {} ORDER BY id DESC LIMIT 10"
     with cerata.open(path, mode="r") as store:
-        view = store.view()
+        view = store.history.view()
         versions = store.get("version")
         assert versions is not None
         reads: list[tuple[str, list[Call], list[Call]]] = [
             ("frame(id)", [partial(store.frame, number) for number in numbers], by_id),
             ("frame(id) of a view", [partial(view.frame, number) for number in numbers], by_id),
             ("get(uri)", [partial(store.get, f"note/{number}") for number in numbers], by_uri),
-            ("tags()", [store.tags] * _READS, [rows("SELECT * FROM tag")] * _READS),
-            ("last(10)", [partial(store.last, 10)] * 50, [rows(ten.format(""))] * 50),
+            ("tags()", [store.history.tags] * _READS, [rows("SELECT * FROM tag")] * _READS),
+            ("last(10)", [partial(store.history.last, 10)] * 50, [rows(ten.format(""))] * 50),
             (
                 "messages(10)",
-                [partial(store.messages, 10)] * 50,
+                [partial(agents.messages, store, 10)] * 50,
                 [rows(ten.format("WHERE role = 'user'"))] * 50,
             ),
             (
                 "history of 5 versions",
-                [partial(store.history, versions.id)] * 50,
+                [partial(store.history.of, versions.id)] * 50,
                 [rows("SELECT * FROM frame WHERE id <= 5")] * 50,
             ),
         ]

@@ -5,7 +5,7 @@ two files: *metadata*, frames without text that have a tag and two numbers, and 
 with a text of four words. For each file it measures:
 
 - verification of the log alone, and of the log and all projections;
-- `Store.rebuild` of every projection, compared with the old states, with 1, 2 and 3 workers: the
+- `upkeep.rebuild` of every projection, compared with the old states, with 1, 2 and 3 workers: the
   processor time of this process and of its workers, and the time by the clock.
 
 The *longest path* of a rebuild with n processes, this one included, is the processor time of this
@@ -121,7 +121,7 @@ def rebuilt(path: Path, events: int, rounds: int) -> str:
                 result: list[bytes] = []
 
                 def work(store: cerata.Store = store, workers: int = workers) -> None:
-                    rebuild = store.rebuild(workers=workers)
+                    rebuild = store.upkeep.rebuild(workers=workers)
                     assert rebuild.equal
                     result.append(b"".join(rebuild.digests.values()))  # noqa: B023
 

@@ -130,7 +130,7 @@ def past(store: Store, frames: int) -> None:
 
 
 def _read(store: Store, read: Callable[[View], object], basis: int | None) -> None:
-    read(store.view() if basis is None else store.at(basis))
+    read(store.history.view() if basis is None else store.at(basis))
 
 
 def verification(path: Path) -> None:

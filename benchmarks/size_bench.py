@@ -59,7 +59,9 @@ def written(path: Path, texts: Sequence[str], vectors: Matrix, dtype: Dtype) -> 
     with cerata.open(path) as store:
         for start in range(0, len(texts), BATCH):
             end = start + BATCH
-            store.put_frames(texts[start:end], embeddings=rows[start:end], space="bench")
+            store.put_frames(
+                texts[start:end], vectors=cerata.Vectors(dense=rows[start:end], space="bench")
+            )
     return _bytes_written() - before
 
 

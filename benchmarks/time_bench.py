@@ -95,7 +95,7 @@ def measure(store: Store, rounds: int) -> str:
 
     def open_view(point: int) -> None:
         view = store.at(point)
-        hashed.update(str((view.count(), [frame.id for frame in view.last(1)])).encode())
+        hashed.update(str((view.count(), [frame.id for frame in view.history.last(1)])).encode())
 
     def search(view: View) -> None:
         hashed.update(str([(hit.id, hit.score) for hit in view.search("word7 word9")]).encode())
@@ -108,7 +108,7 @@ def measure(store: Store, rounds: int) -> str:
 
     def speculate(point: int) -> None:
         texts = ("word7 word9", "word7", "tea")
-        search(store.at(point).speculate(*(PutFrame(text=text) for text in texts)))
+        search(store.at(point).upkeep.speculate(*(PutFrame(text=text) for text in texts)))
 
     report("a view at a random point", [spent(partial(open_view, n)) for n in points()])
     views = [store.at(point) for point in points()]
@@ -128,7 +128,7 @@ def measure(store: Store, rounds: int) -> str:
         tests += 1
         return view.basis < bad or view.count()[0] < count - end
 
-    took = spent(lambda: hashed.update(str(store.bisect(is_small).seq).encode()))
+    took = spent(lambda: hashed.update(str(store.history.bisect(is_small).seq).encode()))
     print(f"{'bisect':<44}{took * 1e3:8.2f} ms, {tests} tests", flush=True)
     return hashed.hexdigest()[:16]
 
@@ -143,7 +143,7 @@ def main() -> None:
     for size in sizes:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "time.cera"
-            with cerata.open(path, sync=1 << 26) as store:
+            with cerata.open(path, options=cerata.OpenOptions(sync=1 << 26)) as store:
                 fill(store, size)
             with cerata.open(path) as store:
                 print(f"\n{size:,} events, {path.stat().st_size / 2**20:,.0f} MiB", flush=True)

@@ -32,7 +32,7 @@ def frames(store, reads):
     for number in range(100):
         frame = store.put_frame(text())
         if reads and number % 5 == 0:
-            store.frame(frame), store.search("word1 word2", k=5), store.timeline(limit=5)
+            store.frame(frame), store.search("word1 word2", k=5), store.history.timeline(limit=5)
 
 def facts(store, reads):
     for number in range(100):
@@ -50,13 +50,13 @@ BLOCKS = {
     "a fact, read": lambda store: (store.assert_fact("a", "is", "b"), store.facts("a")),
 }
 
-with cerata.open(f"{folder}/a.cera", sync=1 << 30) as store:
+with cerata.open(f"{folder}/a.cera", options=cerata.OpenOptions(sync=1 << 30)) as store:
     for first in range(0, size, 500):
         count = min(500, size - first)
         store.put_frames([text() for _ in range(count)])
         numbers = range(first, first + count)
-        store.assert_facts([(f"subject {n}", "is", f"value {n}") for n in numbers])
-    store.search("word1"), store.facts("subject 1"), store.timeline(limit=5)
+        store.graph.assert_many([(f"subject {n}", "is", f"value {n}") for n in numbers])
+    store.search("word1"), store.facts("subject 1"), store.history.timeline(limit=5)
     found = {}
     for name, block in BLOCKS.items():
         taken = []

@@ -82,11 +82,14 @@ def put(path: str, stream: DocumentStream, *, as_int8: bool = False) -> tuple[fl
             started = time.perf_counter(), time.process_time()
             for start in range(0, len(texts), BATCH):
                 end = start + BATCH
-                store.put_frames(texts[start:end], embeddings=vectors[start:end], space="bench")
+                store.put_frames(
+                    texts[start:end],
+                    vectors=cerata.Vectors(dense=vectors[start:end], space="bench"),
+                )
             wall += time.perf_counter() - started[0]
             processor += time.process_time() - started[1]
         started = time.perf_counter(), time.process_time()
-        store.search("first", embedding=vectors[0].astype(np.float32))
+        store.search("first", vectors=cerata.Vectors(dense=vectors[0].astype(np.float32)))
         wall += time.perf_counter() - started[0]
         processor += time.process_time() - started[1]
         store.checkpoint()
@@ -191,7 +194,10 @@ def asking(paths: Paths, questions: Sequence[str], queries: Matrix, stream: Docu
         pairs = list(zip(questions, queries, strict=True))
 
         def times(search: Callable[..., object]) -> list[float]:
-            calls = [partial(search, question, embedding=vector, k=K) for question, vector in pairs]
+            calls = [
+                partial(search, question, vectors=cerata.Vectors(dense=vector), k=K)
+                for question, vector in pairs
+            ]
             return timed(calls)[1:]
 
         ours = times(store.search)
@@ -231,11 +237,11 @@ def _size_bytes(store: cerata.Store) -> int:
 
 
 def _recall(store: Store, question: str, vector: Matrix) -> object:
-    return store.recall(question, embedding=vector, max_tokens=1_500)
+    return store.recall(question, max_tokens=1_500, vectors=cerata.Vectors(dense=vector))
 
 
 def _nearest(store: Store, vector: Matrix) -> list[int]:
-    return [hit.id - 1 for hit in store.search(vector, k=K, group_by="frame")]
+    return [hit.id - 1 for hit in store.search(vector, k=K, page=cerata.Page(group_by="frame"))]
 
 
 def recall(
@@ -295,7 +301,9 @@ def on_texts(path: Path, queries: int) -> None:
     with tempfile.TemporaryDirectory() as name, cerata.open(Path(name) / "a.cera") as store:
         for start in range(0, len(vectors), 1_000):
             batch = vectors[start : start + 1_000]
-            store.put_frames(["text"] * len(batch), embeddings=batch, space="bench")
+            store.put_frames(
+                ["text"] * len(batch), vectors=cerata.Vectors(dense=batch, space="bench")
+            )
         share = recall([vectors], query_vectors, lambda vector: _nearest(store, vector))
     report(f"recall of the best {K} by vectors, against all scored", f"{share:.4f}")
 

@@ -65,12 +65,12 @@ class Run:
 
 
 def cerata_commit(path: str, dimension: int, source: Random) -> Callable[[], object]:
-    store = cerata.open(path, lock_timeout=60)
+    store = cerata.open(path, options=cerata.OpenOptions(lock_timeout=60))
     vectors = np.random.default_rng(source.randrange(1 << 30))
 
     def commit() -> object:
         vector = vectors.standard_normal(dimension, np.float32)
-        return store.put_frame(text_of(source), embedding=vector, space="bench")
+        return store.put_frame(text_of(source), vectors=cerata.Vectors(dense=vector, space="bench"))
 
     return commit
 

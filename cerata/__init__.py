@@ -27,7 +27,7 @@ PACKS = (
     "agents.slots",
     "agents.growth",
     "agents.activities",
-    "agents.messages",
+    "agents.turns",
     "agents",
     "packs.plots",
 )
@@ -107,11 +107,12 @@ memory.values.facts Contradiction Entity EntityInfo EvidenceText Fact FactEviden
 memory.values.frames Context Frame Hit Hits Receipt TimelineEntry TimelinePage
 memory.values.graph Cooccurrence FactPath Neighbour Reached
 memory.values.links Link
+memory.values.options FactOptions Layout OpenOptions Page PutOptions Ranking Vectors WriteOptions
 memory.values.result_change ResultChange
 memory.values.text_diff DiffLine
 memory.view View
 projections.columnar.intervals Allen
-agents.messages.dynamics.projection Dynamics DynamicsState Surprise
+agents.turns.dynamics.projection Dynamics DynamicsState Surprise
 projections.facts.objects Standing
 projections.frames.filters Filter
 projections.frames.timeline Position

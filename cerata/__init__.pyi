@@ -34,9 +34,6 @@ from cerata.agents.growth.identity import IdentityFile as IdentityFile
 from cerata.agents.growth.proposals import Gate as Gate
 from cerata.agents.growth.proposals import Gates as Gates
 from cerata.agents.growth.proposals import Proposal as Proposal
-from cerata.agents.messages.dynamics.projection import Dynamics as Dynamics
-from cerata.agents.messages.dynamics.projection import DynamicsState as DynamicsState
-from cerata.agents.messages.dynamics.projection import Surprise as Surprise
 from cerata.agents.prompt import RunContext as RunContext
 from cerata.agents.replayed import Divergence as Divergence
 from cerata.agents.rerun import Rerun as Rerun
@@ -50,6 +47,9 @@ from cerata.agents.spec import scratchpad as scratchpad
 from cerata.agents.spec import semantic_memory as semantic_memory
 from cerata.agents.spec_yaml import load_memory as load_memory
 from cerata.agents.sweep import AgentSweep as AgentSweep
+from cerata.agents.turns.dynamics.projection import Dynamics as Dynamics
+from cerata.agents.turns.dynamics.projection import DynamicsState as DynamicsState
+from cerata.agents.turns.dynamics.projection import Surprise as Surprise
 from cerata.engine.environment import Environment as Environment
 from cerata.engine.errors import BisectFailed as BisectFailed
 from cerata.engine.errors import CerataError as CerataError
@@ -152,6 +152,14 @@ from cerata.memory.values.graph import FactPath as FactPath
 from cerata.memory.values.graph import Neighbour as Neighbour
 from cerata.memory.values.graph import Reached as Reached
 from cerata.memory.values.links import Link as Link
+from cerata.memory.values.options import FactOptions as FactOptions
+from cerata.memory.values.options import Layout as Layout
+from cerata.memory.values.options import OpenOptions as OpenOptions
+from cerata.memory.values.options import Page as Page
+from cerata.memory.values.options import PutOptions as PutOptions
+from cerata.memory.values.options import Ranking as Ranking
+from cerata.memory.values.options import Vectors as Vectors
+from cerata.memory.values.options import WriteOptions as WriteOptions
 from cerata.memory.values.result_change import ResultChange as ResultChange
 from cerata.memory.values.text_diff import DiffLine as DiffLine
 from cerata.memory.view import View as View

@@ -154,10 +154,11 @@ STATUS_STYLES = {"open": "yellow", "done": "green", "failed": "red", "left": "ye
 
 def run_runs(options: Namespace, output: Output) -> int:
     """List the runs, newest first; with a run, its calls in order; or execute it again."""
+    from cerata.agents.activities.columns import ActivityKind
+    from cerata.agents.activities.reads import activities_at
     from cerata.agents.activities.values import activities_of, calls_of, run_named
     from cerata.memory.snapshot.reader import snapshot_of
     from cerata.memory.values.words import clipped
-    from cerata.agents.activities.columns import ActivityKind
 
     again = {"MODULE:FUNCTION": options.function, "--live": options.live}
     check_goes_with("--again", again, is_passed=options.again)
@@ -166,7 +167,7 @@ def run_runs(options: Namespace, output: Output) -> int:
     with reading(options) as store:
         view = view_of(store, options)
         snapshot = snapshot_of(view)
-        activities = snapshot.activities
+        activities = activities_at(snapshot)
         if options.named is None:
             rows = activities.all_activities(ActivityKind.RUN, options.agent)
             calls = None

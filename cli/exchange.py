@@ -121,7 +121,7 @@ def _export_facts(options: Namespace, output: Output) -> int:
 
     with reading(options) as store:
         view = view_of(store, options)
-        lines = view.export_facts(history=options.history)
+        lines = view.interchange.export_facts(history=options.history)
         if options.to == STREAM:
             for line in lines:
                 output.json_text(line)
@@ -152,14 +152,16 @@ def _export_events(options: Namespace, output: Output) -> int:
     with reading(options) as store:
         at = "HEAD" if options.at is None else options.at
         if options.to == STREAM:
-            store.export_events(_standard_output(output), at=at, first=first)
+            store.interchange.export_events(_standard_output(output), at=at, first=first)
             return 0
         with output.progress("exporting", store.head.seq) as steps:
 
             def show(count: int, total: int) -> None:
                 steps.stand("exporting", count, total)
 
-            exported = store.export_events(options.to, at=at, first=first, progress=show)
+            exported = store.interchange.export_events(
+                options.to, at=at, first=first, progress=show
+            )
         output.line(
             f"{counted(exported.count, 'event')} in {options.to}, as of event {exported.last:,}"
         )
@@ -231,7 +233,7 @@ _Show = Callable[[int, int], None]
 
 def _import_facts(options: Namespace, output: Output, lines: IO[bytes], show: _Show) -> int:
     with writing(options, output) as store:
-        imported = store.import_facts(lines, progress=show)
+        imported = store.interchange.import_facts(lines, progress=show)
         _print_facts(imported, store.path, output)
         output.result({"file": store.path, **imported.to_dict()})
     return 0
@@ -250,7 +252,7 @@ def _print_facts(imported: ImportedFacts, file: str, output: Output) -> None:
 
 def _import_events(options: Namespace, output: Output, lines: IO[bytes], show: _Show) -> int:
     with writing(options, output) as store:
-        imported = store.import_events(lines, progress=show)
+        imported = store.interchange.import_events(lines, progress=show)
         _print_events(imported, store.path, output)
         output.result({"file": store.path, **imported.to_dict()})
     return 0 if imported.is_whole else 1

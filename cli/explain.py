@@ -60,7 +60,7 @@ def run_explain(options: Namespace, output: Output) -> int:
         raise InvalidInput("explain needs the seq of a recall", remedy=_RECALLS)
     with reading(options) as store:
         seq: int = options.seq
-        explanation = view_of(store, options).explain(seq)
+        explanation = view_of(store, options).history.explain(seq)
     head, recorded, *lines = str(explanation).splitlines()
     with output.pages():
         output.row((head, "bold"))

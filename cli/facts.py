@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Final
 
+import cerata
 from cerata.engine.errors import InvalidInput
 
 from .files import form_of, write_picture
@@ -156,7 +157,9 @@ def run_list(options: Namespace, output: Output) -> int:
         answer: dict[str, JsonValue] = {"basis": view.basis, "facts": rows}
         if plot is not None and form is not None and page:
             title = options.subject or options.predicate or "Facts"
-            picture = view.draw_facts(page, title=title, form=form)
+            from cerata.packs.plots import draw_facts
+
+            picture = draw_facts(view, page, title=title, form=form)
             write_picture(plot, picture, file_of(options))
             output.line(f"drawn: {plot}", style="dim")
             answer["plot"] = plot
@@ -186,7 +189,7 @@ def _as_json(fact: Fact, view: View | None) -> dict[str, JsonValue]:
     """Return a fact; with a view, also the texts of its evidence."""
     fields = fact.to_dict()
     if view is not None:
-        fields["evidence"] = [text.to_dict() for text in view.evidence(fact)]
+        fields["evidence"] = [text.to_dict() for text in view.graph.evidence(fact)]
     return fields
 
 
@@ -198,7 +201,7 @@ def _matches(view: View, options: Namespace) -> list[Fact]:
                 where="--matching",
                 remedy="Remove --matching, or all of these.",
             )
-        hits = view.search_facts(options.matching, k=_MATCHING_MAX, valid_at=options.valid_at)
+        hits = view.graph.search(options.matching, k=_MATCHING_MAX, valid_at=options.valid_at)
         return [hit.fact for hit in hits]
     restrictions = {
         "valid_at": options.valid_at,
@@ -242,7 +245,7 @@ def _is_storable(value: FactObject) -> bool:
 def _run_conflicts(view: View, options: Namespace, count: int, output: Output) -> int:
     from cerata.memory.values.words import counted
 
-    conflicts = view.conflicts(options.subject, options.predicate)
+    conflicts = view.graph.conflicts(options.subject, options.predicate)
     page = conflicts[:count]
     with output.pages():
         for conflict in page:
@@ -301,7 +304,7 @@ def _print(facts: Sequence[Fact], output: Output, quoting: View | None) -> None:
             (f"{cells[0]}  {cells[1]}  {cells[2]}  ", "dim" if is_invalid else ""),
             (when_text(fact.valid) + state, "dim"),
         )
-        for evidence in () if quoting is None else quoting.evidence(fact):
+        for evidence in () if quoting is None else quoting.graph.evidence(fact):
             _print_evidence(evidence, output)
 
 
@@ -360,7 +363,7 @@ def _hint(view: View, options: Namespace, output: Output) -> None:
     """Suggest an entity for an unknown subject."""
     if options.subject is None or output.as_json:
         return
-    candidates = [name for name in view.resolve(options.subject) if name != options.subject]
+    candidates = [name for name in view.graph.resolve(options.subject) if name != options.subject]
     if candidates:
         output.warn(f"no fact is about {options.subject!r}; did you mean {candidates[0]!r}?")
 
@@ -398,10 +401,9 @@ def _assert(options: Namespace, output: Output) -> int:
             confidence=1.0 if options.confidence is None else options.confidence,
             source=options.source or "observed",
             evidence=options.evidence,
-            assumptions=options.assumption,
-            because=options.because,
+            options=cerata.FactOptions(assumptions=options.assumption, because=options.because),
         )
-        fact = store.fact(receipt.id)
+        fact = store.graph.fact(receipt.id)
         _print_change("+", fact, output, "" if receipt.added else ", unchanged")
         output.result({"file": store.path, "fact": fact.to_dict(), **receipt.to_dict()})
     return 0
@@ -422,7 +424,7 @@ def _correct(options: Namespace, output: Output) -> int:
             evidence=options.evidence,
             reason=options.reason,
         )
-        old, new = store.fact(options.instead), store.fact(receipt.id)
+        old, new = store.graph.fact(options.instead), store.graph.fact(receipt.id)
         _print_change("-", old, output)
         _print_change("+", new, output)
         output.result(
@@ -435,7 +437,7 @@ def run_retract(options: Namespace, output: Output) -> int:
     """Retract facts, all or none."""
     with changing(options, output) as store:
         facts = _facts(store, options.facts)
-        receipt = store.retract_facts(facts, reason=options.reason)
+        receipt = store.graph.retract_many(facts, reason=options.reason)
         for fact in facts:
             _print_change("-", fact, output)
         output.line(f"Still readable with --at {receipt.seqs[0] - 1}.", style="dim")
@@ -446,7 +448,7 @@ def run_retract(options: Namespace, output: Output) -> int:
 
 
 def _facts(store: Store, ids: list[int]) -> list[Fact]:
-    return [store.fact(number) for number in dict.fromkeys(ids)]
+    return [store.graph.fact(number) for number in dict.fromkeys(ids)]
 
 
 def _object(text: str, kind: str | None) -> FactObject:

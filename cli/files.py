@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from cerata.memory.facts.changes import FactChange
     from cerata.memory.frames.audit import Audit
     from cerata.memory.frames.diff import Change, Diff
-    from cerata.packs.plots.canvas import Form
     from cerata.memory.values.text_diff import DiffLine
+    from cerata.packs.plots.canvas import Form
 
 STREAM: Final = "-"
 

@@ -14,9 +14,9 @@ from cerata.engine.errors import InvalidInput
 from .options import (
     changing,
     check_goes_with,
-    closed_of,
     count_of,
     hint,
+    read_of,
     reading,
     view_of,
     where_of,
@@ -111,7 +111,7 @@ def run_show(options: Namespace, output: Output) -> int:
             for place, frame in enumerate(frames):
                 if place:
                     output.line()
-                output.line(f"[{view.source_of(frame)}]", style="bold")
+                output.line(f"[{view.files.source(frame)}]", style="bold")
                 for name, value in _details_of(frame):
                     output.parts((f"{name}: ", "dim"), value)
                 output.line()
@@ -172,9 +172,7 @@ def _list_frames(options: Namespace, output: Output) -> int:
     count = count_of(options)
     with reading(options) as store:
         view = view_of(store, options)
-        matches = view.frames(
-            where_of(options), include_chunks=options.chunks, **closed_of(options)
-        )
+        matches = view.frames(read_of(options), include_chunks=options.chunks)
         page = list(islice(matches, count + 1))
         more = len(page) > count
         page = page[:count]
@@ -199,15 +197,14 @@ def _list_timeline(options: Namespace, output: Output) -> int:
 
     with reading(options) as store:
         view = view_of(store, options)
-        page = view.timeline(
+        page = view.history.timeline(
             by=options.by,
             start=options.since,
             end=options.until,
-            where=where_of(options),
+            where=read_of(options),
             after=None if options.after is None else Position(*options.after),
             limit=count_of(options),
             newest_first=not options.oldest_first,
-            **closed_of(options),
         )
         readings = readable(
             page.entries, lambda entry: (entry, entry.frame), lambda entry: frame_place(entry.id)
@@ -253,6 +250,7 @@ def print_frame(frame: Frame, time: datetime, output: Output) -> None:
 
 def _list_access(options: Namespace, output: Output) -> int:
     """Print counts, one frame a line, the most used first."""
+    from cerata import agents
     from cerata.engine.unreadable import frame_place, readable
 
     count = count_of(options)
@@ -263,16 +261,18 @@ def _list_access(options: Namespace, output: Output) -> int:
         )
     with changing(options, output) if options.record else reading(options) as store:
         if options.record:
-            store.record_access(*options.ids)
+            agents.record_access(store, *options.ids)
         view = view_of(store, options)
         accesses = (
-            [view.access(number) for number in options.ids] if options.ids else view.accesses()
+            [agents.access(view, number) for number in options.ids]
+            if options.ids
+            else agents.accesses(view)
         )
         page = accesses if options.ids else accesses[:count]
         is_whole = len(page) == len(accesses)
         named = readable(
             page,
-            lambda access: (access, view.source_of(view.frame(access.frame))),
+            lambda access: (access, view.files.source(view.frame(access.frame))),
             lambda access: frame_place(access.frame),
         )
         sources = [*named]
@@ -385,7 +385,7 @@ def _list_values(options: Namespace, output: Output) -> int:
     """Print each value of a field with its count of frames."""
     with reading(options) as store:
         view = view_of(store, options)
-        counts = view.values(options.by, prefix=options.prefix or "", where=where_of(options))
+        counts = view.files.values(options.by, prefix=options.prefix or "", where=where_of(options))
         with output.pages():
             for count in counts:
                 value = count.value if isinstance(count.value, str) else repr(count.value)

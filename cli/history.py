@@ -173,7 +173,7 @@ def run_history(options: Namespace, output: Output) -> int:
         return _print_blame(options, output)
     with reading(options) as store:
         view = view_of(store, options)
-        history: list[Frame] | list[HistoryEntry] = view.history(_thing_in(options))
+        history: list[Frame] | list[HistoryEntry] = view.history.of(_thing_in(options))
         versions = [each for each in history if isinstance(each, Frame)]
         if not versions:
             events = [each for each in history if isinstance(each, HistoryEntry)]
@@ -222,7 +222,7 @@ def _print_validity(entries: list[HistoryEntry], view: View, output: Output) -> 
     if output.as_json:
         return
     numbers = [entry.seq for entry in entries if entry.verb == "asserted"]
-    facts = [view.fact(number) for number in numbers[:_BARS_MAX]]
+    facts = [view.graph.fact(number) for number in numbers[:_BARS_MAX]]
     times = [time for fact in facts for time in (fact.valid.start, fact.valid.end)]
     bars = bars_over([*times, view.now] if times else [])
     if bars is None:
@@ -304,7 +304,7 @@ def _print_blame(options: Namespace, output: Output) -> int:
 
     with reading(options) as store:
         view = view_of(store, options)
-        blame = view.blame(_thing_in(options))
+        blame = view.history.blame(_thing_in(options))
         width = max(len(each.field) for each in blame.fields)
         bars = bars_over(
             [None if each.act is None else each.act.recorded for each in blame.fields], _BLAME_WIDTH

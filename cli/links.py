@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
     from cerata.engine.events import JsonValue
     from cerata.memory.facts.extraction import Extracted, Extraction
-    from cerata.packs.plots.canvas import Form
     from cerata.memory.store import Store
     from cerata.memory.values.facts import Fact
     from cerata.memory.values.graph import Cooccurrence, FactPath, Neighbour
     from cerata.memory.values.links import Link
     from cerata.memory.view import View
+    from cerata.packs.plots.canvas import Form
 
     from .output import Output
 
@@ -126,7 +126,7 @@ def run_why(options: Namespace, output: Output) -> int:
     """Print a fact's links, those for it and those against it, as a tree."""
     with reading(options) as store:
         view = view_of(store, options)
-        why = view.why(options.fact, depth=options.depth)
+        why = view.graph.why(options.fact, depth=options.depth)
         for line in str(why).splitlines():
             output.line(line)
         output.result({"basis": view.basis, "why": why.to_dict()})
@@ -146,8 +146,8 @@ def run_link(options: Namespace, output: Output) -> int:
             "link needs FACT, KIND and TARGET", remedy="Pass all three, or --remove LINK."
         )
     with changing(options, output) as store:
-        receipt = store.link(options.fact, options.kind, options.target)
-        link = next(link for link in store.links(options.fact) if link.id == receipt.id)
+        receipt = store.graph.link(options.fact, options.kind, options.target)
+        link = next(link for link in store.graph.links(options.fact) if link.id == receipt.id)
         output.line(f"link #{link.id}: {link}" + ("" if receipt.added else ", unchanged"))
         _print_ends(store, link, output)
         output.result({"file": store.path, "link": link.to_dict(), **receipt.to_dict()})
@@ -157,8 +157,8 @@ def run_link(options: Namespace, output: Output) -> int:
 def _unlink(options: Namespace, output: Output) -> int:
     """Remove a link, and print the standing of both ends."""
     with changing(options, output) as store:
-        receipt = store.unlink(options.remove, reason=options.reason)
-        links = store.links(include_unlinked=True)
+        receipt = store.graph.unlink(options.remove, reason=options.reason)
+        links = store.graph.links(include_unlinked=True)
         link = next(link for link in links if link.id == options.remove)
         output.line(f"unlinked: {link}" + ("" if receipt.added else ", unchanged"))
         _print_ends(store, link, output)
@@ -168,7 +168,7 @@ def _unlink(options: Namespace, output: Output) -> int:
 
 def _print_ends(store: Store, link: Link, output: Output) -> None:
     for number in (link.fact,) if link.is_frame else (link.fact, link.target):
-        fact = store.fact(number)
+        fact = store.graph.fact(number)
         output.row(
             (f"{f'#{fact.id}':>7}  ", "dim"), f"{fact}: ", (fact.standing, _STYLES[fact.standing])
         )
@@ -209,7 +209,10 @@ def run_graph(options: Namespace, output: Output) -> int:
 
 
 def _drawn(view: View, options: Namespace, form: Form) -> bytes:
-    return view.draw_graph(
+    from cerata.packs.plots import draw_graph
+
+    return draw_graph(
+        view,
         options.entity,
         hops=options.hops or 1,
         predicate=options.predicate,
@@ -228,17 +231,17 @@ def _answer(
                 "--together takes neither --predicate nor --direction",
                 remedy="Remove these options.",
             )
-        return "together", view.cooccurring(options.entity, valid_at=options.valid_at)
+        return "together", view.graph.cooccurring(options.entity, valid_at=options.valid_at)
     by: dict[str, Any] = {
         "predicate": options.predicate,
         "direction": options.direction,
         "valid_at": options.valid_at,
     }
     if options.to is not None:
-        return "paths", view.paths(options.entity, options.to, limit=options.n + 1, **by)
+        return "paths", view.graph.paths(options.entity, options.to, limit=options.n + 1, **by)
     if options.hops is not None:
-        return "reached", view.walk(options.entity, hops=options.hops, **by)
-    return "neighbours", view.neighbours(options.entity, **by)
+        return "reached", view.graph.walk(options.entity, hops=options.hops, **by)
+    return "neighbours", view.graph.neighbours(options.entity, **by)
 
 
 def _print(
@@ -323,7 +326,7 @@ def _hint(view: View, options: Namespace, output: Output) -> None:
     if output.as_json:
         return
     for name in (options.entity, options.to):
-        candidates = [] if name is None else view.resolve(name)
+        candidates = [] if name is None else view.graph.resolve(name)
         if candidates and name not in candidates:
             output.warn(f"no entity is named {name!r}; did you mean {candidates[0]!r}?")
 
@@ -337,11 +340,11 @@ def run_extract(options: Namespace, output: Output) -> int:
             def report(_extracted: Extracted, at: int, total: int) -> None:
                 steps.stand("reading", at, total)
 
-            extraction = store.extract(
+            extraction = store.graph.extract(
                 options.ids or None, where=where_of(options), dry_run=options.dry_run, report=report
             )
         with output.pages():
-            _print_extraction(extraction, store.view(), output)
+            _print_extraction(extraction, store.history.view(), output)
         output.result({"file": store.path, **extraction.to_dict()})
     return 0
 
@@ -351,7 +354,7 @@ def _print_extraction(extraction: Extraction, view: View, output: Output) -> Non
 
     for extracted in extraction.frames:
         if extracted.candidates:
-            output.row((f"[{view.source_of(view.frame(extracted.frame))}]", "bold"))
+            output.row((f"[{view.files.source(view.frame(extracted.frame))}]", "bold"))
         for number, candidate in enumerate(extracted.candidates):
             fact = "" if extraction.dry_run else f"#{extracted.facts[number]}"
             output.row((f"{fact:>7}  ", "dim"), str(candidate))

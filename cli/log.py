@@ -144,7 +144,7 @@ def _newest_first(view: View, options: Namespace, step: int = 256) -> Iterator[E
 
 def _names(view: View, head: int) -> dict[int, list[str]]:
     names: dict[int, list[str]] = {head: ["HEAD"]}
-    for name, seq in view.tags().items():
+    for name, seq in view.history.tags().items():
         names.setdefault(seq, []).append(f"tag: {name}")
     return names
 
@@ -242,7 +242,7 @@ def _print_audit(options: Namespace, output: Output) -> int:
     from cerata.memory.frames.event_summary import type_of_act
 
     with reading(options) as store:
-        audit = view_of(store, options).audit(
+        audit = view_of(store, options).history.audit(
             type=None if options.type is None else type_of_act(options.type),
             actor=options.actor,
             correlation=options.correlation,
@@ -278,7 +278,7 @@ def run_follow(options: Namespace, output: Output) -> int:
     rows: list[JsonValue] = []
     with (
         reading(options) as store,
-        store.follow(
+        store.stream.follow(
             options.after,
             types=[type_of_act(name) for name in options.type] or None,
             actor=options.actor,
@@ -343,7 +343,7 @@ def run_info(options: Namespace, output: Output) -> int:
     if options.head:
         return _print_head(options, output)
     with reading(options) as store:
-        facts = store.info(options.at)
+        facts = store.upkeep.info(options.at)
     for label, value in _lines(facts):
         output.row((column(label, 14), "dim" if label.startswith(" ") else "bold"), value)
     output.result(facts)

@@ -13,12 +13,12 @@ import sys
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, cast
+from typing import TYPE_CHECKING, cast
 
 import cerata
 from cerata.engine.errors import CerataError, InvalidInput, NotFound
 from cerata.engine.loading import loading
-from cerata.engine.packs import shipped_packs
+from cerata.engine.packs import saved_names, shipped_packs
 
 from .parser import did_you_mean
 
@@ -61,20 +61,11 @@ ORDERS: Final = ("score", "time")
 POLICIES: Final = ("whole", "tiered")
 PROFILES: Final = ("default", "words", "continuity", "used")
 
-PROJECTIONS: Final = (
-    "frames",
-    "fulltext",
-    "facts",
-    "facttext",
-    "links",
-    "activities",
-    "messages",
-    "vectors",
-    "tags",
-    "access",
+_KERNEL_PROJECTIONS: Final = (
+    *("frames", "fulltext", "facts", "facttext", "links", "vectors", "tags", "access"),
     "embedders",
-    *(state.name for pack in shipped_packs() for state in pack.states),
 )
+PROJECTIONS: Final = (*saved_names(_KERNEL_PROJECTIONS),)
 
 _LOOKED_AT: Final = 2_000
 """Newest frames whose tags, kinds and roles a hint considers."""
@@ -100,16 +91,18 @@ def where_of(options: Namespace) -> Filter | None:
     return tests if where is None else where & tests
 
 
-class Closed(TypedDict):
-    """Which frames are included that are not current."""
+def read_of(options: Namespace) -> Filter:
+    """Return the filter of a read: with closed frames, and the times that a question names."""
+    from cerata.projections.frames.filters import Filter
 
-    include_superseded: bool
-    include_deleted: bool
-
-
-def closed_of(options: Namespace) -> Closed:
-    """Return which frames are included that are not current."""
-    return {"include_superseded": options.superseded, "include_deleted": options.deleted}
+    given = vars(options)
+    more = Filter(
+        content=given.get("when"),
+        include_superseded=given.get("superseded", False),
+        include_deleted=given.get("deleted", False),
+    )
+    where = where_of(options)
+    return more if where is None else where & more
 
 
 def check_goes_with(partner: str, values: Mapping[str, object], *, is_passed: bool) -> None:
@@ -328,39 +321,33 @@ def packs_of(options: Namespace) -> list[Pack]:
     return found
 
 
-def _opened(path: str, **named: Any) -> Store:
+def _opened(path: str, options: Namespace, **named: Any) -> Store:
     """Open a store as `cerata.open` does; its modules are loaded when the verb uses them."""
     from cerata.memory.resident_modules import loading_late
 
     with loading_late():
-        return cerata.open(path, **named)
+        return cerata.open(
+            path,
+            scope=scope_of(options),
+            environment=options.environment,
+            packs=packs_of(options),
+            options=cerata.OpenOptions(shared=options.shared, lock_timeout=options.lock_timeout),
+            **named,
+        )
 
 
 def reading(options: Namespace) -> Store:
     """Open the file for reading; nothing is written or created."""
-    return _opened(
-        file_of(options),
-        mode="r",
-        scope=scope_of(options),
-        shared=options.shared,
-        embedder=embedder_of(options),
-        lock_timeout=options.lock_timeout,
-        environment=options.environment,
-        packs=packs_of(options),
-    )
+    return _opened(file_of(options), options, mode="r", embedder=embedder_of(options))
 
 
 def writing(options: Namespace, output: Output) -> Store:
     """Open the file for writing, or create it; warn if its newest events may be missing."""
     store = _opened(
         file_of(options, default=DEFAULT_FILE),
-        scope=scope_of(options),
-        shared=options.shared,
+        options,
         actor=actor_of(options),
         embedder=embedder_of(options),
-        lock_timeout=options.lock_timeout,
-        environment=options.environment,
-        packs=packs_of(options),
     )
     if store.report.bad_witnesses or store.report.ambiguous_tail:
         # Opening to write repairs both, so no later command can report them.
@@ -381,13 +368,7 @@ def planning(options: Namespace) -> Store:
     """Open the file of `writing` without writing: a missing file is empty."""
     if Path(file_of(options, default=DEFAULT_FILE)).exists():
         return reading(options)
-    return _opened(
-        ":memory:",
-        scope=scope_of(options),
-        shared=options.shared,
-        environment=options.environment,
-        packs=packs_of(options),
-    )
+    return _opened(":memory:", options)
 
 
 def view_of(store: Store, options: Namespace) -> View:

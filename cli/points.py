@@ -101,7 +101,7 @@ def run_bisect(options: Namespace, output: Output) -> int:
     from cerata.memory.values.words import clipped
 
     with reading(options) as store:
-        result = store.bisect(
+        result = store.history.bisect(
             _test_of(options),
             good=options.good,
             bad=options.bad,
@@ -248,9 +248,9 @@ def _fork(options: Namespace, output: Output) -> int:
     with (
         reading(options) as store,
         output.progress("forking", 0) as steps,
-        store.fork(options.at, options.to, progress=steps.stand) as fork,
+        store.upkeep.fork(options.at, options.to, progress=steps.stand) as fork,
     ):
-        branch = fork.branches()[-1]
+        branch = fork.upkeep.branches()[-1]
         output.line(f"{options.to} continues {store.path} from event {branch.parent:,}")
         output.line(f"branch {branch.id.hex()}", style="dim")
         output.result({"file": store.path, "to": options.to, "branch": branch.to_dict()})
@@ -259,7 +259,7 @@ def _fork(options: Namespace, output: Output) -> int:
 
 def _compare(options: Namespace, output: Output) -> int:
     with reading(options) as store, _other(options, options.compare) as fork:
-        diff = store.compare(fork)
+        diff = store.history.compare(fork)
         for name, side in ((store.path, diff.here), (fork.path, diff.there)):
             output.line(f"{name} since event {diff.point:,}", style="bold")
             print_diff(side, output)
@@ -286,7 +286,7 @@ def _apply(options: Namespace, output: Output) -> int:
 
     opened = changing(options, output) if options.yes else reading(options)
     with opened as store, _other(options, options.apply) as fork:
-        drafts = fork.drafts_after(store)
+        drafts = fork.upkeep.drafts_after(store)
         rows = [draft.to_dict() for draft in drafts]
         answer: dict[str, JsonValue] = {"file": store.path, "fork": fork.path, "drafts": [*rows]}
         if not options.yes:
@@ -294,7 +294,7 @@ def _apply(options: Namespace, output: Output) -> int:
                 output.line(msgspec.json.encode(row).decode())
             output.result({**answer, "appended": None})
             return 0
-        receipt = store.apply(fork)
+        receipt = store.upkeep.apply(fork)
         done = "appended" if receipt.added else "were appended before"
         output.line(f"{counted(len(drafts), 'event')} of {fork.path} {done}")
         output.result({**answer, "appended": [*receipt.seqs] if receipt.added else []})
@@ -306,8 +306,7 @@ def _other(options: Namespace, path: str) -> Store:
         path,
         mode="r",
         scope=scope_of(options),
-        shared=options.shared,
-        lock_timeout=options.lock_timeout,
         environment=options.environment,
         packs=packs_of(options),
+        options=cerata.OpenOptions(shared=options.shared, lock_timeout=options.lock_timeout),
     )

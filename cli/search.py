@@ -18,9 +18,9 @@ from .options import (
     changing,
     hint,
     profile_from,
+    read_of,
     reading,
     view_of,
-    where_of,
 )
 from .verb import ACTOR, AT, CLOSED, EMBEDDER, FILTERS, LISTS, SUPERSEDED, Arg, Option, Verb
 
@@ -140,18 +140,18 @@ def run_recall(options: Namespace, output: Output) -> int:
         context = (store if options.record else view).recall(
             _query(query, options),
             max_tokens=options.max_tokens,
-            entry_tokens=options.entry_tokens,
-            where=where_of(options),
-            when=options.when,
             profile=profile_from(options.profile),
-            form="markdown" if options.format == "markdown" else "text",
             policy=options.policy,
-            order=options.order,
-            framing=options.framing,
             record=options.record,
-            include_superseded=options.superseded,
-            neighbours=options.neighbours,
             floor=not options.no_floor,
+            layout=cerata.Layout(
+                entry_tokens=options.entry_tokens,
+                form="markdown" if options.format == "markdown" else "text",
+                order=options.order,
+                framing=options.framing,
+                neighbours=options.neighbours,
+            ),
+            where=read_of(options),
         )
         for notice in context.notices:
             output.warn(notice)
@@ -183,15 +183,13 @@ def run_search(options: Namespace, output: Output) -> int:
         page = view.search(
             _query(query, options),
             k=options.k + 1 if options.k > 0 else options.k,
-            offset=options.offset,
-            group_by="document" if options.group else "content",
-            where=where_of(options),
-            when=options.when,
             profile=profile_from(options.profile),
-            include_superseded=options.superseded,
-            include_deleted=options.deleted,
-            min_cosine=options.min_cosine,
-            min_score=options.min_score,
+            vectors=cerata.Vectors(min_cosine=options.min_cosine),
+            page=cerata.Page(
+                offset=options.offset, group_by="document" if options.group else "content"
+            ),
+            where=read_of(options),
+            floor=options.min_score,
         )
         for notice in page.notices:
             output.warn(notice)
@@ -202,7 +200,7 @@ def run_search(options: Namespace, output: Output) -> int:
                 if hit.grouped and not output.as_json:
                     _print_grouped(hit, output, by_document=options.group)
                 if options.explain:
-                    for line in str(view.explain(hit)).splitlines():
+                    for line in str(view.history.explain(hit)).splitlines():
                         output.line(f"    {line}", style="dim")
             if len(page) > options.k:
                 output.line(f"More: --offset {options.offset + options.k}", style="dim")
@@ -216,7 +214,7 @@ def run_search(options: Namespace, output: Output) -> int:
                 "query": query,
                 "basis": view.basis,
                 "hits": [
-                    {**hit.to_dict(), "explanation": view.explain(hit).to_dict()}
+                    {**hit.to_dict(), "explanation": view.history.explain(hit).to_dict()}
                     if options.explain
                     else hit.to_dict()
                     for hit in (hits if output.as_json else ())

@@ -182,8 +182,11 @@ def checked_agent(snapshot: Snapshot, name: str) -> None:
 
 def _names(snapshot: Snapshot) -> list[str]:
     """Return the agents that have messages or activities, by name."""
-    acting = {row.agent for row in snapshot.activities.all_activities()}
-    return sorted(acting | set(snapshot.log_only.messages.agents()))
+    from cerata.agents.activities.reads import activities_at
+    from cerata.agents.turns.reads import messages_at
+
+    acting = {row.agent for row in activities_at(snapshot).all_activities()}
+    return sorted(acting | set(messages_at(snapshot.log_only).agents()))
 
 
 _HANDOFF_LINES_MAX = 40
@@ -217,6 +220,8 @@ def run_talk(options: Namespace, output: Output) -> int:
 
 def _print_sessions(options: Namespace, output: Output) -> int:
     """List the sessions, newest first, each with its thread."""
+    from cerata.agents.activities.columns import ActivityKind
+    from cerata.agents.activities.reads import activities_at
     from cerata.agents.activities.values import activity_of, activity_place
     from cerata.agents.continuity.descriptions import description_of
     from cerata.agents.continuity.exchanges import Talk
@@ -224,14 +229,13 @@ def _print_sessions(options: Namespace, output: Output) -> int:
     from cerata.engine.unreadable import readable
     from cerata.memory.snapshot.reader import snapshot_of
     from cerata.memory.values.words import clipped
-    from cerata.agents.activities.columns import ActivityKind
 
     with reading(options) as store:
         view = view_of(store, options)
         snapshot = snapshot_of(view)
         if options.agent is not None:
             checked_agent(snapshot, options.agent)
-        activities = snapshot.activities
+        activities = activities_at(snapshot)
         sessions: list[JsonValue] = []
         rows = reversed(activities.all_activities(ActivityKind.SESSION, options.agent))
         for row, session in readable(

@@ -126,7 +126,7 @@ def _remember(file: str, paths: Sequence[Path], output: Output) -> dict[str, Jso
     total = len(find_files(sources).files)
     started = time.monotonic()
     with cerata.open(file) as store, output.progress("remembering", total) as steps:
-        remembered = store.remember_files(sources, report=lambda _file, _at, _total: steps.done())
+        remembered = store.files.remember(sources, report=lambda _file, _at, _total: steps.done())
     took = time.monotonic() - started
     for skipped in remembered.of("skipped"):
         output.warn(f"skipped {skipped.path}: {skipped.why}")
@@ -168,7 +168,7 @@ def _excerpt(store: Store, text: str, question: str) -> Text:
     from cerata.retrieval.context.best_span import best_span
     from cerata.retrieval.tables import find_tables
 
-    marks = store.highlights(text, question)
+    marks = store.files.highlights(text, question)
     lines = excerpt(text, best_span(text, marks, find_tables(text)), marks, lines=_LINES)
     lines.style = "green"
     return lines
@@ -267,7 +267,7 @@ def _rebuild(file: str, _paths: Sequence[Path], output: Output) -> dict[str, Jso
 
 def _digests(store: Store) -> tuple[dict[str, bytes], dict[str, bytes]]:
     """Return the digests of checkpoint plus tail, and those of a replay of the whole log."""
-    return store.digests(), store.digests(replay=True)
+    return store.stream.digests(), store.stream.digests(replay=True)
 
 
 _FRAMES_MAX: Final = 2_000

@@ -185,7 +185,7 @@ def _rebuild(options: Namespace, output: Output) -> int:
     from cerata.memory.values.words import counted
 
     with changing(options, output) as store, output.progress("rebuilding", store.head.seq) as steps:
-        valid_names = sorted(store.digests())
+        valid_names = sorted(store.stream.digests())
         names = list(options.names) or valid_names
         for name in names:
             if name not in valid_names:
@@ -196,7 +196,7 @@ def _rebuild(options: Namespace, output: Output) -> int:
                     where=store.path,
                     remedy=f"{meant}Use one of {', '.join(valid_names)}.",
                 )
-        result = store.rebuild(
+        result = store.upkeep.rebuild(
             names, steps.stand, workers=1 if options.workers is None else options.workers
         )
         for name in names:
@@ -220,7 +220,7 @@ def _save_checkpoint(options: Namespace, output: Output) -> int:
     """Save the state of every projection."""
     with changing(options, output) as store:
         store.checkpoint()
-        facts = store.info()
+        facts = store.upkeep.info()
         saved = facts["checkpoints"]
         assert isinstance(saved, dict)
         for name, seq in saved.items():
@@ -331,7 +331,7 @@ def _repair(options: Namespace, output: Output) -> int:
 def run_compact(options: Namespace, output: Output) -> int:
     """Write a new file without dead space."""
     with changing(options, output) as store, output.progress("compacting", store.head.seq) as steps:
-        result = store.compact(
+        result = store.upkeep.compact(
             horizon=options.horizon, dry_run=options.dry_run, progress=steps.stand
         )
         _print_compaction(result, output)
@@ -342,7 +342,7 @@ def run_compact(options: Namespace, output: Output) -> int:
 def _maintain(options: Namespace, output: Output) -> int:
     """Do the upkeep that is due, for some seconds."""
     with changing(options, output) as store, output.progress("upkeep", store.head.seq) as steps:
-        result = store.maintain(
+        result = store.upkeep.maintain(
             1.0 if options.budget is None else options.budget, progress=steps.stand
         )
         if result.checkpointed:
@@ -390,23 +390,22 @@ def _embed(options: Namespace, output: Output) -> int:
     # The file must exist; without options its remembered embedder goes on.
     options.embedder = None
     with reading(options) as store:
-        before = store.remembered_embedder()
-        if embedder is None and store.embedder is None:
+        before = store.embeddings.used()
+        if embedder is None and store.embeddings.embedder is None:
             embedder = cerata.MiniLMEmbedder()
     with (
         cerata.open(
             file_of(options),
             scope=scope_of(options),
-            shared=options.shared,
             actor=actor_of(options),
             embedder=embedder,
-            lock_timeout=options.lock_timeout,
             environment=options.environment,
             packs=packs_of(options),
+            options=cerata.OpenOptions(shared=options.shared, lock_timeout=options.lock_timeout),
         ) as store,
         output.progress("embedding", 0) as steps,
     ):
-        embedded = store.embed_missing(
+        embedded = store.embeddings.fill(
             where=where, progress=lambda at, of: steps.stand("embedding", at, of)
         )
     for notice in embedded.notices:
@@ -466,7 +465,7 @@ def _sweep(options: Namespace, output: Output) -> int:
     from cerata.memory.values.words import counted
 
     with changing(options, output) as store:
-        receipt = store.sweep()
+        receipt = store.upkeep.sweep()
         output.line(f"closed {counted(len(receipt.deleted), 'expired frame')}")
         for notice in receipt.notices:
             output.warn(notice)

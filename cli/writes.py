@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypedDict
 
+import cerata
 from cerata.engine.errors import InvalidInput, StorageFailed
 
 from .options import (
@@ -270,7 +271,7 @@ def _remember_input(options: Namespace, store: Callable[[], Store], output: Outp
         ingest = Ingest(session_of(opened), document, fields, _stamped(options))
         became = take_in(ingest, INPUT, dry_run=options.dry_run)
         remembered = replace(became, parts=len(document.sections), flaws=document.flaws)
-        head = opened.refresh().seq
+        head = opened.stream.refresh().seq
     _print_file(remembered, options, output)
     return Remembered((remembered,), 0, {}, options.dry_run, head)
 
@@ -389,13 +390,15 @@ def run_put(options: Namespace, output: Output) -> int:
             role=options.role,
             title=options.title,
             tags=options.tag,
-            labels=options.label,
             metadata=metadata,
-            track=options.track,
             uri=options.uri,
-            replace=options.replace,
-            content_dates=options.date or None,
-            expires=expiry_of(options.expires),
+            options=cerata.PutOptions(
+                labels=options.label,
+                track=options.track,
+                replace=options.replace,
+                content_dates=options.date or None,
+                expires=expiry_of(options.expires),
+            ),
         )
         for notice in receipt.notices:
             output.warn(notice)
@@ -451,7 +454,7 @@ def run_delete(options: Namespace, output: Output) -> int:
             if receipt.deleted:
                 output.line(f"Still readable with --at {before}.", style="dim")
             else:
-                hint(store.view(), options, output)
+                hint(store.history.view(), options, output)
             deleted: list[JsonValue] = [*receipt.deleted]
             output.result({"file": store.path, **receipt.to_dict(), "deleted": deleted})
             return 0
@@ -475,7 +478,7 @@ def run_tag(options: Namespace, output: Output) -> int:
     if options.name is None:
         with reading(options) as store:
             view = view_of(store, options)
-            tags = view.tags()
+            tags = view.history.tags()
             with output.pages():
                 for name, seq in tags.items():
                     output.parts((f"{seq:>7}  ", "yellow"), name)
@@ -487,7 +490,7 @@ def run_tag(options: Namespace, output: Output) -> int:
     # A missing file is an error here: a new file has no point to name.
     with changing(options, output) as store:
         view = view_of(store, options)
-        receipt = store.tag(options.name, at=view)
+        receipt = store.history.tag(options.name, at=view)
         output.line(f"{options.name} names event {view.basis:,} of {store.path}")
         answer = {"file": store.path, "tag": options.name, "at": view.basis}
         output.result({**answer, **receipt.to_dict()})
@@ -551,7 +554,9 @@ def _expires(options: Namespace) -> datetime | None | UnsetType:
 def run_restore(options: Namespace, output: Output) -> int:
     """Put the content of a closed frame again."""
     with changing(options, output) as store:
-        receipt = store.restore(options.id, expires=_expires(options), reason=options.reason)
+        receipt = store.history.restore(
+            options.id, expires=_expires(options), reason=options.reason
+        )
         _print_version(store, options.id, receipt, output)
         output.result({"file": store.path, "old": options.id, **receipt.to_dict()})
     return 0

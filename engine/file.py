@@ -121,7 +121,8 @@ def choose_page(pages: bytes, path: str) -> tuple[HeaderPage, tuple[int, ...]]:
     raise Corrupt(
         "Both header pages are damaged",
         where=f"{path}, offsets 0 and {PAGE_SIZE:,}",
-        remedy="Restore a backup, or open it with salvage=True to read the intact events.",
+        remedy="Restore a backup, or open it with OpenOptions(salvage=True) to read the "
+        "intact events.",
         offset=0,
     )
 

@@ -45,7 +45,8 @@ def wait_for(
     raise Locked(
         f"{_DOING[name]}; waited {timeout:g} s",
         where=path,
-        remedy="Try again, or with a larger lock_timeout (--lock-timeout at the command line).",
+        remedy="Try again, or with a larger OpenOptions.lock_timeout "
+        "(--lock-timeout at the command line).",
     )
 
 

@@ -115,8 +115,8 @@ class Pack(NamedTuple):
     - ``moved`` is a function ``(body, moved)`` that returns a body with the ids inside it moved,
       when a fork or an import moves the frames that they name.
     - ``importers`` maps a kind of source to the function that opens it.
-    - ``calls`` maps a name to a function of the pack that takes the store first: `Store` has it by
-      that name, too.
+    - ``functions`` maps the name of a function that takes the store first to its public place, for
+      the error of a store that is asked for it.
     - ``resident`` are modules that `cerata.open` loads: a later read may find no descriptor.
     """
 
@@ -129,7 +129,7 @@ class Pack(NamedTuple):
     role: Role | None = None
     moved: str | None = None
     importers: Mapping[str, str] = _EMPTY
-    calls: Mapping[str, str] = _EMPTY
+    functions: Mapping[str, str] = _EMPTY
     resident: tuple[str, ...] = ()
 
 
@@ -209,12 +209,6 @@ def target(name: str) -> Any:
     place, _, attribute = name.partition(":")
     with loading(place):
         return getattr(import_module(place), attribute)
-
-
-@of_packs
-def calls_of_packs() -> dict[str, str]:
-    """Return the functions that a store has by a name, of all packs."""
-    return {name: call for pack in packs() for name, call in pack.calls.items()}
 
 
 def add_pack(pack: Pack) -> None:

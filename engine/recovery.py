@@ -110,7 +110,8 @@ def examine(
         raise Corrupt(
             f"The file is {size:,} bytes; its header names {page.data_end:,}",
             offset=size,
-            remedy="Restore a backup of the truncated file, or open it with salvage=True.",
+            remedy="Restore a backup of the truncated file, "
+            "or open it with OpenOptions(salvage=True).",
         )
     # Before the ring: each event that a witness names is in the ring by now, even if writers
     # append during the walk.
@@ -156,7 +157,8 @@ def examine(
             f"Events {head + 1:,} to {proven:,} were acknowledged and cannot be read: "
             f"event {head + 1:,} should start here, but the ring has {result.end.value}",
             offset=cursor.offset,
-            remedy="Open it with salvage=True to read the intact events, or restore a backup.",
+            remedy="Open it with OpenOptions(salvage=True) to read the intact events, "
+            "or restore a backup.",
         )
     else:
         cut = _cut_size(read, log_file.key, page, cursor, result.end, beyond)
@@ -213,7 +215,8 @@ def _lost_spill(batches: list[Batch], file: StorageFile) -> Corrupt | None:
                 f"The file is {size:,} bytes; events {batch.first_seq:,} to {batch.last_seq:,} "
                 f"start at offset {batch.spill.offset:,}",
                 offset=size,
-                remedy="Restore a backup of the truncated file, or open it with salvage=True.",
+                remedy="Restore a backup of the truncated file, "
+                "or open it with OpenOptions(salvage=True).",
             )
     return None
 
@@ -376,7 +379,8 @@ def rebuild_toc(log_file: LogFile, page: HeaderPage) -> Toc:
             raise Corrupt(
                 f"The TOC is lost, and no whole segment ends with event {expected:,}",
                 offset=page.toc_offset,
-                remedy="Restore a backup, or open it with salvage=True to read the intact events.",
+                remedy="Restore a backup, "
+                "or open it with OpenOptions(salvage=True) to read the intact events.",
             )
         chosen.append(Ref(best.offset, best.length, best.first_seq, best.last_seq))
         expected = best.first_seq - 1

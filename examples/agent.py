@@ -42,13 +42,13 @@ def turn(store: cerata.Store, thread: str, text: str) -> str:
     reply = answer(notes)
     # One batch, so that a kill cannot leave a question without its answer.
     with store.transaction():
-        store.put_frame(text, kind="message", role="user", track=thread)
+        store.put_frame(text, kind="message", role="user", options=cerata.PutOptions(track=thread))
         store.put_frame(
             reply,
             kind="message",
             role="assistant",
-            track=thread,
             metadata={"answers": text, "recalled_at": notes.basis},
+            options=cerata.PutOptions(track=thread),
         )
     return reply
 

@@ -21,12 +21,13 @@ def main() -> None:
     """Let two people write, and audit the memory afterwards."""
     clock = Calendar()
     with cerata.open(":memory:", environment=cerata.Environment(clock=clock)) as store:
-        rule = store.put_frame("A customer can return a purchase for 30 days.", actor="anna")
-        fact = store.assert_fact("returns", "paid by", "the shop", actor="anna")
+        with store.transaction(actor="anna") as first:
+            store.put_frame("A customer can return a purchase for 30 days.")
+            store.assert_fact("returns", "paid by", "the shop")
         clock.day = "2026-03-05"
         with store.transaction(actor="ben", reason="the new terms of March"):
-            store.supersede(rule, "A customer can return a purchase for 14 days.")
-            store.retract_fact(fact)
+            store.supersede(first.receipt.ids[0], "A customer can return a purchase for 14 days.")
+            store.retract_fact(first.receipt.ids[1])
         then = store.at("2026-02-01")
         print("in February:", then.recall(QUESTION).items[0].text, *then.facts("returns"))
         print("now:", store.recall(QUESTION).items[0].text, *store.facts("returns"))

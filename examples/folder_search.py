@@ -11,7 +11,7 @@ import cerata
 
 def best_files(store: cerata.Store, question: str, count: int = 3) -> list[cerata.Hit]:
     """Return the best hit of each of the best files."""
-    return store.search(question, k=count, group_by="document")
+    return store.search(question, k=count, page=cerata.Page(group_by="document"))
 
 
 def main() -> None:
@@ -22,7 +22,7 @@ def main() -> None:
     parser.add_argument("--memory", default="folders.cera")
     options = parser.parse_args()
     with cerata.open(options.memory) as store:
-        done = store.remember_files(options.folders)  # unchanged files cost a hash
+        done = store.files.remember(options.folders)  # unchanged files cost a hash
         print(f"{len(done.of('added'))} files added, {len(done.of('unchanged'))} unchanged")
         for question in options.questions:
             print(question)

@@ -47,7 +47,7 @@ def _counts(text: str, revision: str) -> list[float]:
 def embed_anew(path: Path, dies_after: int | None = None) -> cerata.EmbeddedFrames:
     """Give every note without a vector of the second model such a vector."""
     with cerata.open(path, embedder=model("2", dies_after)) as store:
-        return store.embed_missing(batch=BATCH)
+        return store.embeddings.fill(batch=BATCH)
 
 
 def run(path: Path, notes: int) -> None:
@@ -67,7 +67,7 @@ def run(path: Path, notes: int) -> None:
         assert frames == list(range(1, notes + 1)), "a note was embedded twice, or never"
         assert 0 < rest.frames < notes
         assert store.at(start).head.chain == chain
-        remembered = store.remembered_embedder()
+        remembered = store.embeddings.used()
         assert remembered is not None
         assert remembered.space == rest.space, "the file does not remember the second model"
         assert store.verify().ok

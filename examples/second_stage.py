@@ -69,15 +69,16 @@ def run(reranker: cerata.Reranker) -> None:
             ("reranked", store.search(QUESTION, rerank=reranker)),
         ):
             print(f"{name}: {hits[0].text}")
-        print(store.explain(hits[0]).reranked)
-        context = store.recall(QUESTION, rerank=reranker, record=True)
+        print(store.history.explain(hits[0]).reranked)
+        context = store.recall(QUESTION, record=True, profile=cerata.Ranking(rerank=reranker))
 
         [event] = store.log(context.recorded or 0, context.recorded)
         recall = event.body
         assert isinstance(recall, RecallContext)
         scores = np.frombuffer(recall.reranked_scores or b"", "<f8").tolist()
         repeated = store.at(recall.basis).recall(
-            recall.query, rerank=dict(zip(recall.reranked, scores, strict=True))
+            recall.query,
+            profile=cerata.Ranking(rerank=dict(zip(recall.reranked, scores, strict=True))),
         )
         assert repeated.text == context.text
         print(f"repeated without {recall.reranker}, byte for byte")

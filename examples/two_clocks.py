@@ -41,7 +41,7 @@ class Calendar:
 def live(store: cerata.Store, calendar: Calendar) -> None:
     """Assert Alice's homes in the order of her messages, with one error."""
     calendar.turn_to("2024-01-10")
-    store.declare_predicate("lives in", functional=True)
+    store.graph.declare("lives in", functional=True)
     store.assert_fact("alice", "lives in", Entity("Paris"), valid_from="2020-01-01")
     calendar.turn_to("2024-03-02")
     store.assert_fact("alice", "lives in", Entity("Rome"), valid_from="2023-05-01")
@@ -61,7 +61,7 @@ def live(store: cerata.Store, calendar: Calendar) -> None:
 
 def befriend(store: cerata.Store) -> None:
     """Assert facts about other people and places."""
-    store.assert_facts(
+    store.graph.assert_many(
         [
             ("alice", "is married to", Entity("bob")),
             ("bob", "is married to", Entity("alice")),
@@ -75,7 +75,7 @@ def befriend(store: cerata.Store) -> None:
     kinds = {"person": ("alice", "bob", "carl"), "city": ("Bergen", "Rome", "Paris")}
     for kind, names in kinds.items():
         for name in names:
-            store.put_entity(name, kind=kind)
+            store.graph.name(name, kind=kind)
 
 
 def main() -> None:
@@ -87,7 +87,7 @@ def main() -> None:
     environment = Environment(storage=MemoryStorage(), clock=calendar)
     with cerata.open("life.cera", environment=environment) as store:
         live(store, calendar)
-        history = store.fact_history("alice")
+        history = store.graph.versions("alice")
         for form in FORMS:
             drawn = draw_facts(store, history, title="alice", form=form)
             (folder / f"facts.{form}").write_bytes(drawn)

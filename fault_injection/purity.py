@@ -27,6 +27,7 @@ from cerata.engine.errors import InvalidInput
 from cerata.engine.events import Draft, Event, EventBody
 from cerata.engine.memory_storage import MemoryStorage
 from cerata.memory.store import open_store
+from cerata.memory.values.options import OpenOptions
 from cerata.projections.rows.row_fold import OwnProjection, RowFold, row_fold
 
 from .simulation.simulated_world import World
@@ -51,7 +52,9 @@ def image_of(batches: Sequence[Batch]) -> bytes:
     """
     world = World()
     process = world.disk.process()
-    with open_store(PATH, environment=world.environment(process), ring_bytes=64 << 10) as store:
+    with open_store(
+        PATH, environment=world.environment(process), options=OpenOptions(ring_bytes=64 << 10)
+    ) as store:
         for batch in batches:
             store.append(*([batch] if isinstance(batch, EventBody | Draft) else batch))
     return bytes(world.disk.names[PATH].data)

@@ -109,11 +109,11 @@ class Given:
             projections.append(subject)
         environment = environment_of(self._image)
         with open_store(PATH, environment=environment, projections=projections) as store:
-            values = [("folded from the events", read(store.view()))]
+            values = [("folded from the events", read(store.history.view()))]
             store.checkpoint()
         with open_store(PATH, environment=environment, projections=projections) as store:
-            values.append(("saved and loaded again", read(store.view())))
-            values.append(("replayed", read(store.replay())))
+            values.append(("saved and loaded again", read(store.history.view())))
+            values.append(("replayed", read(store.stream.replay())))
         return values
 
 
@@ -127,7 +127,7 @@ def _reader(
                 remedy="Pass a subclass of cerata.RowProjection, or a function of a view.",
             )
         kind: type[OwnProjection] = subject  # pyright: ignore[reportUnknownVariableType]
-        return f"the rows of {kind.__name__}", lambda view: dict(view.projection(kind).rows)
+        return f"the rows of {kind.__name__}", lambda view: dict(view.stream.projection(kind).rows)
     return getattr(subject, "__name__", "the result"), subject
 
 

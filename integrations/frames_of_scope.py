@@ -14,10 +14,10 @@ from cerata.engine.packs import Role
 from cerata.engine.unreadable import frame_place
 from cerata.memory.batch.writer import acting, session_of
 from cerata.memory.frames.closing import EXPIRED, delete_frames, expired_frames
-from cerata.memory.search.request import Grouping
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Frame, Hit, first_readable
+from cerata.memory.values.options import Page, PutOptions
 from cerata.memory.view import View
 from cerata.projections.columnar.scopes import is_same
 from cerata.projections.frames.filters import Filter
@@ -27,6 +27,8 @@ _TRIES: Final = 1_000
 
 _GROWTH: Final = 4
 """A search is repeated with so many times more hits if foreign frames are among its hits."""
+
+_EACH_FRAME: Final = Page(group_by="frame")
 
 _Result = TypeVar("_Result")
 
@@ -130,7 +132,7 @@ class FramesOfScope:
         prefix: str = "",
         where: Filter | None = None,
         admits: Callable[[Frame], bool] | None = None,
-        group_by: Grouping = "frame",
+        page: Page = _EACH_FRAME,
         **arguments: Any,
     ) -> list[Hit]:
         """Return the best ``k`` hits among the frames, best first.
@@ -142,7 +144,7 @@ class FramesOfScope:
             prefix: The start of the URIs; default any URI or none.
             where: A filter; default none.
             admits: A further test of each frame; default none.
-            group_by: As for `Store.search`; by default each frame is a hit.
+            page: As for `Store.search`; by default each frame is a hit.
             **arguments: As for `Store.search`.
         """
         admitted = self._with_prefix(prefix)
@@ -154,7 +156,7 @@ class FramesOfScope:
 
         count = k
         while True:
-            hits = view.search(query, k=count, where=admitted, group_by=group_by, **arguments)
+            hits = view.search(query, k=count, where=admitted, page=page, **arguments)
             first = (first_readable(hit, is_admitted) for hit in hits)
             kept = [hit for hit in first if hit is not None]
             if len(kept) >= k or len(hits) < count:
@@ -176,13 +178,15 @@ class FramesOfScope:
         def put(view: View) -> None:
             for arguments in frames:
                 self.check_free(view, arguments["uri"], remedy)
-                self.store.put_frame(**arguments, kind=cast("str", self._kind), replace=True)
+                self.store.put_frame(
+                    kind=cast("str", self._kind), options=PutOptions(replace=True), **arguments
+                )
 
         if len(frames) > 1:
             self.write(put)
         elif frames:
             # Without a block the replaced frame is looked up just before the append.
-            put(self.store.view())
+            put(self.store.history.view())
 
     def write(self, change: Callable[[View], _Result], *, is_alone: bool = False) -> _Result:
         """Run a change of the newest state as one batch, again if another writer was first.
@@ -204,7 +208,7 @@ class FramesOfScope:
 
     def _tried(self, change: Callable[[View], _Result], *, is_alone: bool) -> _Result:
         with self.store.transaction(expect=self.store.head.seq if is_alone else None):
-            return change(self.store.view())
+            return change(self.store.history.view())
 
     def drawn_id(self) -> str:
         """Return a new random id: 32 hexadecimal digits."""

@@ -47,7 +47,7 @@ class Probe(PlainValue):
 
 @dataclass(frozen=True, slots=True)
 class Bisection(PlainValue):
-    """The first event after which a test fails, found by `Store.bisect`.
+    """The first event after which a test fails, found by `Store.history.bisect`.
 
     - The test is true at ``good`` and false at ``seq``; of events, ``good`` is ``seq`` − 1.
     - ``first`` and ``last`` are the seqs of the batch of the event.
@@ -121,7 +121,7 @@ class Bisector:
 
         Raises:
             InvalidInput: the test has one answer at both ends, or the reverse ones.
-            BisectFailed: see `Store.bisect`.
+            BisectFailed: see `Store.history.bisect`.
         """
         low, high = good, bad
         for basis in sorted(self._known):

@@ -1,7 +1,7 @@
 """Compaction and retention: the file without dead space, and without old contents.
 
-Owns the commands `compact` and `maintain`. Leaves out which contents a horizon gives up
-(`retention`), and the copy and the swap of the files (`cerata.engine.compact`).
+Owns the commands `upkeep.compact` and `upkeep.maintain`. Leaves out which contents a horizon gives
+up (`retention`), and the copy and the swap of the files (`cerata.engine.compact`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cerata.engine.loading import loading
 from cerata.engine.plain_value import PlainValue
 from cerata.projections.columnar.scopes import pairs_of
 
-from .forks import ForkCommands
+from .points_in_time import Points
 from .view import Basis
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from cerata.projections.columnar.columns import I64
 
 DEAD_SHARE: Final = 0.25
-"""`maintain` compacts a file of which dead space takes this share, the next size of its indexes."""
+"""`upkeep.maintain` compacts a file with this share of dead space, the next size of its indexes."""
 
 DEAD_BYTES: Final = 1 << 20
-"""`maintain` leaves dead space up to this size."""
+"""`upkeep.maintain` leaves dead space up to this size."""
 
 Progress = Callable[[str, int, int], None]
 
@@ -60,7 +60,7 @@ class Compaction(PlainValue):
 
 @dataclass(frozen=True)
 class Maintenance(PlainValue):
-    """The result of `maintain`.
+    """The result of `upkeep.maintain`.
 
     - ``checkpointed`` is True if it saved the state of the projections.
     - ``compaction`` is the result of a compaction, finished or not; None if none was due.
@@ -72,7 +72,7 @@ class Maintenance(PlainValue):
     due: bool
 
 
-class CompactionCommands(ForkCommands):
+class CompactionCommands(Points):
     """The calls that give space back to the disk."""
 
     def compact(

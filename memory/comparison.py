@@ -15,6 +15,7 @@ from .frames.diff import Diff, diff
 from .search.reads import SearchReads
 from .search.result_changes import result_changes
 from .snapshot.reader import snapshot_of
+from .values.options import Page
 
 
 def compared(a: SearchReads, b: SearchReads, query: str | Query | None, k: int) -> Diff:
@@ -22,7 +23,7 @@ def compared(a: SearchReads, b: SearchReads, query: str | Query | None, k: int) 
 
     Raises:
         InvalidInput: the views are of different logs or scopes, or an argument is unusable.
-        Diverged: the views are of different forks; see `Store.compare`.
+        Diverged: the views are of different forks; see `Store.history.compare`.
     """
     first, second = snapshot_of(a), snapshot_of(b)
     log, _, _ = first.source
@@ -36,5 +37,5 @@ def compared(a: SearchReads, b: SearchReads, query: str | Query | None, k: int) 
     difference = diff(first, second)
     if query is None:
         return difference
-    hits = [view.search(query, k=k, group_by="frame") for view in (a, b)]
+    hits = [view.search(query, k=k, page=Page(group_by="frame")) for view in (a, b)]
     return replace(difference, results=result_changes(first, second, *hits))

@@ -1,4 +1,4 @@
-"""Commands of interchange: `export_events` and `import_events`.
+"""Commands of interchange: `interchange.export_events` and `interchange.import_events`.
 
 Owns the two calls. Leaves out their work (`interchange.export`, `interchange.importing`).
 """
@@ -13,7 +13,7 @@ from cerata.engine.loading import loading
 from cerata.engine.packs import Role
 from cerata.projections.columnar.scopes import check_reach
 
-from .points_in_time import PointsInTime
+from .points_in_time import Points
 
 if TYPE_CHECKING:
     from .interchange.export import ExportedEvents, ExportProgress
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .view import Basis
 
 
-class InterchangeCommands(PointsInTime):
+class InterchangeCommands(Points):
     """The calls that copy the events of a log to another file, and back."""
 
     def export_events(
@@ -33,7 +33,9 @@ class InterchangeCommands(PointsInTime):
         first: int = 1,
         progress: ExportProgress | None = None,
     ) -> ExportedEvents:
-        """Write every event, exact, as JSON Lines (docs/interchange.md), for `import_events`.
+        """Write every event, exact, as JSON Lines (docs/interchange.md).
+
+        `interchange.import_events` reads them.
 
         Other processes may write at the same time; the lines end at the basis.
 
@@ -67,7 +69,7 @@ class InterchangeCommands(PointsInTime):
     def import_events(
         self, source: Target, *, progress: ImportProgress | None = None
     ) -> ImportedEvents:
-        """Write the events of `export_events`: each batch whole or not at all.
+        """Write the events of `interchange.export_events`: each batch whole or not at all.
 
         An empty file becomes a copy of the exported log, with its id, seqs, times, salts and
         hashes. A copy gets the batches after its newest event, so a repeated call continues after
@@ -94,8 +96,8 @@ class InterchangeCommands(PointsInTime):
         session = self._session.acting(Role.COPY)
         if session.in_transaction:
             raise InvalidInput(
-                "import_events writes several batches and cannot run in a transaction",
-                remedy="Call import_events() after the block.",
+                "interchange.import_events writes several batches and cannot run in a transaction",
+                remedy="Call interchange.import_events() after the block.",
             )
         check_reach(session.reach)
         session.check_writable()

@@ -20,7 +20,7 @@ from cerata.engine.remembered import RememberedHead
 from cerata.projections.columnar.scopes import Reach, admits, check_reach
 
 from .frames.events import EventFilter, type_name
-from .points_in_time import PointsInTime
+from .points_in_time import Points
 from .values.arguments import listed, narrowed
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class StreamFilter:
 
 
 class EventStream(Handle):
-    """An endless iterator of events, returned by `Store.follow`.
+    """An endless iterator of events, returned by `Store.stream.follow`.
 
     - Each event that the stream admits comes once, in seq order, and is durable by then.
     - ``position`` is the point from which another stream continues: store it after the work on an
@@ -130,7 +130,7 @@ def stream_parts(stream: EventStream) -> tuple[EventTail, StreamFilter, float | 
     return stream._tail, stream._chosen, stream._timeout  # pyright: ignore[reportPrivateUsage]
 
 
-class StreamReads(PointsInTime):
+class StreamReads(Points):
     """The call that follows the log."""
 
     def follow(

@@ -1,6 +1,6 @@
 """The contents of a file: sizes by part, the head, the frames, the checkpoints.
 
-Owns the values of `Store.info`. Leaves out their print (the command line).
+Owns the values of `Store.upkeep.info`. Leaves out their print (the command line).
 """
 
 from __future__ import annotations

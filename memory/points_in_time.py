@@ -16,6 +16,7 @@ from cerata.engine.loading import loading
 from cerata.projections.columnar.times import to_datetime, to_microseconds
 
 from .batch.writer import Writer
+from .frames.log_reads import tags_of
 from .snapshot.points import seq_of_point
 from .values.arguments import full_scope
 from .values.frames import Receipt
@@ -36,8 +37,38 @@ else:
     replay_fold = late("cerata.replay.fold")
 
 
-class PointsInTime(Writer):
-    """The calls that take or name a point of the log."""
+class Points(Writer):
+    """The meaning of a basis, for the calls that take one."""
+
+    def _at(self, basis: Basis) -> Snapshot:
+        newest = self._session.newest_seq()
+        if isinstance(basis, View):
+            state = state_of(basis)
+            self._log.check_point(state.basis, state.identity)
+            return state.on_log(self._log, self._fold).narrowed_to(self._session.reach)
+        if basis == "HEAD":
+            return self._session.snapshot_at(newest, self._log.environment.now_us())
+        seq, now = seq_of_point(self._log, basis, self._tags, newest, self._clock())
+        self._log.horizon().check(seq)
+        return self._session.snapshot_at(seq, now)
+
+    def _seq_of(self, basis: Basis) -> int:
+        """Return the event of a point for a read of the log, which retention leaves whole."""
+        if isinstance(basis, View) or basis == "HEAD":
+            return self._at(basis).basis
+        newest = self._session.newest_seq()
+        return seq_of_point(self._log, basis, self._tags, newest, self._clock())[0]
+
+    def _clock(self) -> datetime:
+        """Return the clock's time, from which a basis in words counts."""
+        return to_datetime(self._log.environment.now_us())
+
+    def _tags(self) -> Mapping[str, int]:
+        return tags_of(self._session.snapshot_at(self._session.newest_seq()))
+
+
+class PointsInTime(Points):
+    """The calls that take points of the log."""
 
     def at(
         self,
@@ -91,39 +122,34 @@ class PointsInTime(Writer):
             state = state.as_of(to_microseconds(now))
         return View(state if valid_at is None else state.true_at(valid_at))
 
-    def _at(self, basis: Basis) -> Snapshot:
-        newest = self._session.newest_seq()
-        if isinstance(basis, View):
-            state = state_of(basis)
-            self._log.check_point(state.basis, state.identity)
-            return state.on_log(self._log, self._fold).narrowed_to(self._session.reach)
-        if basis == "HEAD":
-            return self._session.snapshot_at(newest, self._log.environment.now_us())
-        seq, now = seq_of_point(self._log, basis, self._tags, newest, self._clock())
-        self._log.horizon().check(seq)
-        return self._session.snapshot_at(seq, now)
+    def diff(
+        self, a: Basis, b: Basis = "HEAD", *, query: str | Query | None = None, k: int = 10
+    ) -> Diff:
+        """Return the differences between the memory at ``a`` and at ``b``.
 
-    def _seq_of(self, basis: Basis) -> int:
-        """Return the event of a point for a read of the log, which retention leaves whole."""
-        if isinstance(basis, View) or basis == "HEAD":
-            return self._at(basis).basis
-        newest = self._session.newest_seq()
-        return seq_of_point(self._log, basis, self._tags, newest, self._clock())[0]
-
-    def speculate(self, *events: EventBody | Draft) -> View:
-        """Return the newest state with events that are not in the log; see `View.speculate`.
+        Any two points or views of the log can be compared, also views with speculative events.
+        ``diff("HEAD", store.history.view())`` in a transaction returns the block's pending changes.
+        Cost: a look at each frame and fact that an event between the two touched, and with
+        ``query`` two searches; the log and the store may have any size.
 
         Args:
-            *events: Event bodies or drafts; without a scope they get the store's scope.
+            a: The first point of the log, as `at` takes it; two views must have one scope.
+            b: The second point; default the newest event.
+            query: A question, whose results that changed rank are in `Diff.results`; default none.
+            k: The count of results that are compared; default 10.
 
         Raises:
-            InvalidInput, NotFound, Conflict: `append` would refuse the events.
+            NotFound: the log ends before a basis.
+            InvalidInput: a basis has no known form, or the views have different scopes.
         """
-        return self.view().speculate(*events)
+        with loading("the part that compares"):
+            from .comparison import compared
 
-    def _clock(self) -> datetime:
-        """Return the clock's time, from which a basis in words counts."""
-        return to_datetime(self._log.environment.now_us())
+        return compared(View(self._at(a)), View(self._at(b)), query, k)
+
+
+class PastCommands(Points):
+    """The calls that name a point of the log, and compare it with now."""
 
     def tag(
         self,
@@ -152,54 +178,14 @@ class PointsInTime(Writer):
         if state.unsalted_drafts:
             raise InvalidInput(
                 "The view has drafts of a transaction, which are not in the log",
-                remedy="Call tag() after the transaction.",
+                remedy="Call history.tag() after the transaction.",
             )
         seq = state.basis
         self._session.record_call(scope, "tag", name, at if isinstance(at, str | date) else seq)
         return self._session.by(actor).write([Draft(PutTag(tag=name, at=seq), scope)])
 
-    def replay(self, basis: Basis = "HEAD") -> View:
-        """Return the view of `at`, folded from the events alone: every checkpoint is ignored.
-
-        The drafts that a view has of an open transaction are folded again too. Its reads return
-        the same results. Nothing is saved. Cost: the first read folds the log up to the basis,
-        about 25 ms for 1,000 texts.
-
-        Args:
-            basis: The point of the log, as `at` takes it; default the newest event.
-        """
-        state = self._at(basis)
-        return View(
-            state.on_log(self._log, replay_fold.replay(self._log, state.basis, self._fold.registry))
-        )
-
-    def diff(
-        self, a: Basis, b: Basis = "HEAD", *, query: str | Query | None = None, k: int = 10
-    ) -> Diff:
-        """Return the differences between the memory at ``a`` and at ``b``.
-
-        Any two points or views of the log can be compared, also views with speculative events.
-        ``diff("HEAD", store.view())`` in a transaction returns the block's pending changes. Cost: a
-        look at each frame and fact that an event between the two touched, and with ``query`` two
-        searches; the log and the store may have any size.
-
-        Args:
-            a: The first point of the log, as `at` takes it; two views must have one scope.
-            b: The second point; default the newest event.
-            query: A question, whose results that changed rank are in `Diff.results`; default none.
-            k: The count of results that are compared; default 10.
-
-        Raises:
-            NotFound: the log ends before a basis.
-            InvalidInput: a basis has no known form, or the views have different scopes.
-        """
-        with loading("the part that compares"):
-            from .comparison import compared
-
-        return compared(View(self._at(a)), View(self._at(b)), query, k)
-
     def since(self, basis: Basis, *, query: str | Query | None = None, k: int = 10) -> Diff:
-        """Return the changes from a point to the newest event; see `View.since`.
+        """Return the changes from a point to the newest event; see `View.history.since`.
 
         Args:
             basis: The point, as `at` takes it.
@@ -210,7 +196,7 @@ class PointsInTime(Writer):
             NotFound: the log ends before the basis.
             InvalidInput: the basis has no known form.
         """
-        return self.view().since(basis, query=query, k=k)
+        return View(self._session.state()).history.since(basis, query=query, k=k)
 
     def bisect(
         self,
@@ -252,7 +238,7 @@ class PointsInTime(Writer):
         if first.unsalted_drafts or last.unsalted_drafts:
             raise InvalidInput(
                 "An end of the search has drafts of a transaction, which are not in the log",
-                remedy="Call bisect() after the transaction.",
+                remedy="Call history.bisect() after the transaction.",
             )
         if first.basis >= last.basis:
             raise InvalidInput(
@@ -260,17 +246,22 @@ class PointsInTime(Writer):
                 remedy="Pass a bad= that is later than good=.",
             )
         bisector = Bisector(
-            self.at, self._batch_at, test, unit=by, known=known_verdicts(known), progress=progress
+            self._view_at,
+            self._batch_at,
+            test,
+            unit=by,
+            known=known_verdicts(known),
+            progress=progress,
         )
         return bisector.run(first.basis, last.basis, checks)
+
+    def _view_at(self, seq: int) -> View:
+        return View(self._at(seq))
 
     def _batch_at(self, seq: int) -> tuple[int, int]:
         """Return the first and the last seq of the batch of an event."""
         header = self._log.event(seq).header
         return header.first_seq, header.last_seq
-
-    def _tags(self) -> Mapping[str, int]:
-        return self.at(self._session.newest_seq()).tags()
 
     def view(self) -> View:
         """Return the state that a read sees now: the newest, the same as ``at("HEAD")``.
@@ -279,3 +270,37 @@ class PointsInTime(Writer):
         drafts over that state. Cost: folding the drafts that are new since the last view.
         """
         return View(self._session.state())
+
+
+class ReplayReads(Points):
+    """The read that folds the log again."""
+
+    def replay(self, basis: Basis = "HEAD") -> View:
+        """Return the view of `at`, folded from the events alone: every checkpoint is ignored.
+
+        The drafts that a view has of an open transaction are folded again too. Its reads return
+        the same results. Nothing is saved. Cost: the first read folds the log up to the basis,
+        about 25 ms for 1,000 texts.
+
+        Args:
+            basis: The point of the log, as `at` takes it; default the newest event.
+        """
+        state = self._at(basis)
+        return View(
+            state.on_log(self._log, replay_fold.replay(self._log, state.basis, self._fold.registry))
+        )
+
+
+class Speculation(Points):
+    """The read of events that are not in the log."""
+
+    def speculate(self, *events: EventBody | Draft) -> View:
+        """Return the newest state with events that are not in the log; see `View.upkeep.speculate`.
+
+        Args:
+            *events: Event bodies or drafts; without a scope they get the store's scope.
+
+        Raises:
+            InvalidInput, NotFound, Conflict: `append` would refuse the events.
+        """
+        return View(self._session.state()).upkeep.speculate(*events)

@@ -71,7 +71,7 @@ class ExplainedLine(PlainValue):
 class RecallExplanation(PlainValue):
     """A recorded recall: its lines, the reason for each, and the lines of the question today.
 
-    - ``outcome`` is that of `rerun_recall`, which asks again at the recall's basis.
+    - ``outcome`` is that of `history.rerun`, which asks again at the recall's basis.
     - ``reason`` is the cause of an unknown outcome. Without a question that can be repeated, the
       state of each line is "unknown".
     - ``basis`` is the point at which the agent asked, ``today`` the point of the second question.

@@ -8,25 +8,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias, overload
 
-from cerata.engine.arguments import expect_integer
+from cerata.engine.arguments import expect_integer, expect_type
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import Event
 from cerata.engine.json_value import exact
+from cerata.engine.late import late
 from cerata.engine.loading import loading
 
-from .search.reads import SearchReads
+from .snapshot.reader import Reader
 from .values.frames import Context, Hit
 
 if TYPE_CHECKING:
+    from cerata.projections.columnar import scopes
+
     from .recall_explanation import RecallExplanation
+    from .snapshot.snapshot import Snapshot
     from .tuning.recall_rerun import RecallRerun
     from .values.explanation import Explanation
+else:
+    scopes = late("cerata.projections.columnar.scopes")
 
 RecallId: TypeAlias = int | Event | Context
 """A recorded recall: the seq of its event, the event, or the context that it recorded."""
 
 
-class RecallReads(SearchReads):
+class RecallReads(Reader):
     """The reads of hits and of recorded recalls."""
 
     @overload
@@ -55,13 +61,13 @@ class RecallReads(SearchReads):
         """
         hit = exact(hit)
         if not isinstance(hit, int | Event | Context):
-            return self._explain_hit(hit)
+            return _explained_hit(self._snapshot(), hit)
         with loading("the part that explains recalls"):
             from .recall_explanation import explain_recall
 
         return explain_recall(self, _seq_of(hit))
 
-    def rerun_recall(self, recall: RecallId) -> RecallRerun:
+    def rerun(self, recall: RecallId) -> RecallRerun:
         """Ask a recorded recall again at its own basis, and compare it with the recording.
 
         The outcome is "same", "different" or, with a reason, "unknown"; ``differences`` has each
@@ -90,3 +96,24 @@ def _seq_of(recall: RecallId) -> int:
             )
         return recall.recorded
     return expect_integer("recall", recall)
+
+
+def _explained_hit(snapshot: Snapshot, hit: Hit) -> Explanation:
+    """Return how a hit's score came about, as of the view that found it.
+
+    Raises:
+        InvalidInput: hit is no `Hit`, comes from another log or scope, or is a copy without its
+            search.
+    """
+    expect_type("hit", hit, Hit, "a Hit", "Pass a hit of search().")
+    if hit.made_by.identity != snapshot.identity:
+        raise InvalidInput(
+            "hit comes from another log",
+            remedy="Call history.explain() of the store that found it.",
+        )
+    if not scopes.sees_same(hit.made_by.reach, snapshot.reach):
+        raise InvalidInput(
+            "hit comes from another scope",
+            remedy="Call history.explain() of the store or view that found it.",
+        )
+    return hit.made_by.explain(hit)

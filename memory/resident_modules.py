@@ -29,7 +29,6 @@ _MODULES: Final = (
     "cerata.memory.frames.closing",
     "cerata.memory.frames.conversation",
     "cerata.memory.frames.events",
-    "cerata.memory.frames.messages",
     "cerata.memory.frames.replacement",
     "cerata.memory.frames.stored",
     "cerata.memory.frames.timeline",

@@ -1,7 +1,7 @@
 """Views: the memory as it was at one event, read-only.
 
-Owns `View`, the public face of a snapshot: its point of the log, and every group of reads. Leaves
-out the state (`snapshot.snapshot`) and the reads.
+Owns `View`, the public face of a snapshot: its point of the log, its daily reads, and its seven
+handles, such as ``view.graph``. Leaves out the state (`snapshot.snapshot`) and the reads.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Generic, NoReturn, TypeVar, overload
 
-from cerata.engine.events import Draft, EventBody, Scope, ScopeValue
+from cerata.engine.events import Scope, ScopeValue
 from cerata.engine.handle import Handle
 from cerata.engine.head import Head
 from cerata.engine.loading import loading
@@ -19,36 +19,141 @@ from cerata.projections.columnar.scopes import check_reach, pairs_of
 from cerata.projections.columnar.times import to_microseconds
 from cerata.replay.basis import batches_back
 
-from .facts.reads import FactReads
-from .frames.history_reads import HistoryReads
-from .frames.log_reads import LogReads
+from .facts.reads import FactExport, FactReads
+from .frames.log_reads import LogReads, ProjectionReads, tags_of
 from .frames.reads import FrameReads
-from .frames.timeline_reads import TimelineReads
-from .graph.reads import GraphReads
-from .links.reads import LinkReads
-from .links.why_reads import WhyReads
-from .recall_reads import RecallReads
+from .read_groups import FileGroup, GraphGroup, HistoryGroup
+from .search.reads import SearchReads, VectorReads
 from .snapshot.points import seq_of_point
+from .snapshot.reader import Reader
 from .values.frames import Context, Receipt
+from .values.renamed import moved_to
 
 if TYPE_CHECKING:
+    from cerata.engine.events import Draft, EventBody
     from cerata.projections.fulltext.query import Query
 
     from .frames.diff import Diff
     from .snapshot.snapshot import Snapshot
 
 
+class OfView(Reader, Handle):
+    """Calls of a view."""
+
+    _instead = "Pass the file's path and the basis, and call open(path).at(basis) there."
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._state = state_of(view)
+
+    def _snapshot(self) -> Snapshot:
+        check_reach(self._state.reach)
+        return self._state
+
+
+class GraphOfView(OfView, GraphGroup):
+    """The facts of a view, its entities, and the links of things."""
+
+
+class HistoryOfView(OfView, HistoryGroup):
+    """The past: versions, events, recalls, and frames in order of time."""
+
+    def view(self) -> View:
+        """Return this view, the state that its reads use."""
+        return self._view
+
+    def since(self, basis: Basis, *, query: str | Query | None = None, k: int = 10) -> Diff:
+        """Return the changes from an earlier point of this view to this view.
+
+        Args:
+            basis: The point, as `at` takes it; the events of `upkeep.speculate` count as changes.
+            query: A question, whose results that changed rank are in `Diff.results`; default none.
+            k: The count of results that are compared; default 10.
+
+        Raises:
+            NotFound: this view ends before the basis.
+            InvalidInput: the basis has no known form.
+        """
+        with loading("the part that compares"):
+            from .comparison import compared
+
+        check_reach(self._state.reach)
+        return compared(self._view.at(basis), self._view, query, k)
+
+
+class FilesOfView(OfView, FileGroup):
+    """The contents of a view: documents, chunks, sources and values of fields."""
+
+
+class StreamOfView(OfView, ProjectionReads):
+    """The projections of users as of a view."""
+
+
+class InterchangeOfView(OfView, FactExport):
+    """Lines for other memories."""
+
+
+class UpkeepOfView(OfView):
+    """A view with events that are not in the log."""
+
+    def speculate(self, *events: EventBody | Draft) -> View:
+        """Return this view with events that are not in the log, as if they were the next batch.
+
+        Nothing is written, now or later. The events follow the view's drafts, and have the ids −1,
+        −2, … in their order; a reference of −k names the k-th of them. A view of any point can be
+        used, and `at`, `true_at`, `within` and `upkeep.speculate` of the result. Cost: the first
+        read of frames, words or facts folds the events, and copies the columns of words or facts.
+
+        Args:
+            *events: Event bodies or drafts; without a scope they get the view's scope.
+
+        Raises:
+            InvalidInput, NotFound, Conflict: an append at this view's basis would be refused.
+        """
+        with loading("the part that speculates"):
+            from .speculation import speculated
+
+        state = speculated(self._snapshot(), events)
+        return self._view if state is self._state else type(self._view)(state)
+
+
+class EmbeddingsOfView(OfView, VectorReads):
+    """The vectors of a view."""
+
+
+_OfView = TypeVar("_OfView", bound=OfView)
+
+
+class ViewHandle(Generic[_OfView]):
+    """A handle of a view, made at its first use."""
+
+    def __init__(self, kind: type[_OfView]) -> None:
+        self.kind = kind
+        self.__doc__ = kind.__doc__
+
+    def __set_name__(self, _: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, view: None, _: object) -> type[_OfView]: ...
+
+    @overload
+    def __get__(self, view: View, _: object) -> _OfView: ...
+
+    def __get__(self, view: View | None, _: object) -> type[_OfView] | _OfView:
+        if view is None:
+            return self.kind
+        made = self.kind(view)
+        object.__setattr__(view, self._name, made)
+        return made
+
+
 @dataclass(frozen=True)
 class View(
     FrameReads,
-    HistoryReads,
-    TimelineReads,
     LogReads,
-    RecallReads,
+    SearchReads,
     FactReads,
-    LinkReads,
-    WhyReads,
-    GraphReads,
     Handle,
 ):
     """The memory at seq ``basis``: the first ``basis`` events and nothing after.
@@ -59,7 +164,7 @@ class View(
     - A view of a store that requires a scope and has none can be read after `within`.
     - A view copies nothing: the store's state, which it shares, only grows.
     - A view may also have drafts, with the ids −1, −2, …: those of an open transaction, or of
-      `speculate`.
+      `upkeep.speculate`.
     """
 
     _instead: ClassVar[str] = (
@@ -67,6 +172,20 @@ class View(
     )
 
     _state: Snapshot
+
+    graph = ViewHandle(GraphOfView)
+    history = ViewHandle(HistoryOfView)
+    files = ViewHandle(FilesOfView)
+    stream = ViewHandle(StreamOfView)
+    interchange = ViewHandle(InterchangeOfView)
+    upkeep = ViewHandle(UpkeepOfView)
+    embeddings = ViewHandle(EmbeddingsOfView)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Name the new place of a call that moved."""
+            raise AttributeError(moved_to("View", name), name=name, obj=self)
 
     def __repr__(self) -> str:
         scope = "" if self.scope is None else f", scope {dict(self.scope)!r}"
@@ -107,10 +226,6 @@ class View(
         """
         return self._state.now
 
-    def view(self) -> View:
-        """Return this view, the state that its reads use."""
-        return self
-
     @property
     def shared(self) -> bool:
         """True if reads admit events that lack names of the scope, other than the tenant."""
@@ -142,8 +257,8 @@ class View(
     ) -> View:
         """Return an earlier point of this view, with its scope and its instant of true facts.
 
-        ``at(n)`` for n up to the basis leaves out drafts, those of `speculate` and those of a
-        transaction; a higher n has the first of them. ``"HEAD"`` is this view; for ``"HEAD~1"``
+        ``at(n)`` for n up to the basis leaves out drafts, those of `upkeep.speculate` and those of
+        a transaction; a higher n has the first of them. ``"HEAD"`` is this view; for ``"HEAD~1"``
         all drafts count as one batch. Words such as "yesterday" count from the view's `now`.
 
         Args:
@@ -169,7 +284,9 @@ class View(
         elif basis == "HEAD":
             seq, instant = state.basis, state.now_us
         else:
-            seq, instant = seq_of_point(log, basis, self.tags, state.basis, self.now)
+            seq, instant = seq_of_point(
+                log, basis, lambda: tags_of(self._snapshot()), state.basis, self.now
+            )
             log.horizon().check(seq)
         earlier = state.prefix(seq)
         if now is not None:
@@ -177,44 +294,6 @@ class View(
         if instant is not None:
             earlier = earlier.as_of(instant)
         return View(earlier if valid_at is None else earlier.true_at(valid_at))
-
-    def speculate(self, *events: EventBody | Draft) -> View:
-        """Return this view with events that are not in the log, as if they were the next batch.
-
-        Nothing is written, now or later. The events follow the view's drafts, and have the ids −1,
-        −2, … in their order; a reference of −k names the k-th of them. A view of any point can be
-        used, and `at`, `true_at`, `within` and `speculate` of the result. Cost: the first read of
-        frames, words or facts folds the events, and copies the columns of words or facts.
-
-        Args:
-            *events: Event bodies or drafts; without a scope they get the view's scope.
-
-        Raises:
-            InvalidInput, NotFound, Conflict: an append at this view's basis would be refused.
-        """
-        with loading("the part that speculates"):
-            from .speculation import speculated
-
-        state = speculated(self._snapshot(), events)
-        return self if state is self._state else View(state)
-
-    def since(self, basis: Basis, *, query: str | Query | None = None, k: int = 10) -> Diff:
-        """Return the changes from an earlier point of this view to this view.
-
-        Args:
-            basis: The point, as `at` takes it; the events of `speculate` count as changes.
-            query: A question, whose results that changed rank are in `Diff.results`; default none.
-            k: The count of results that are compared; default 10.
-
-        Raises:
-            NotFound: this view ends before the basis.
-            InvalidInput: the basis has no known form.
-        """
-        with loading("the part that compares"):
-            from .comparison import compared
-
-        check_reach(self._state.reach)
-        return compared(self.at(basis), self, query, k)
 
     def true_at(self, valid_at: date | str | None) -> View:
         """Return this view limited to the facts that are true at an instant.
@@ -225,10 +304,10 @@ class View(
         return View(self._state.true_at(valid_at))
 
 
+Basis = int | str | date | Receipt | Head | Context | View
+"""The forms in which a caller names a point of the log; see `Store.at`."""
+
+
 def state_of(view: View) -> Snapshot:
     """Return the state of a view, which may lack a required scope."""
     return view._state  # pyright: ignore[reportPrivateUsage]
-
-
-Basis = int | str | date | Receipt | Head | Context | View
-"""The forms in which a caller names a point of the log; see `Store.at`."""

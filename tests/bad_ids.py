@@ -17,6 +17,7 @@ from cerata.engine.memory_storage import MemoryStorage
 from cerata.memory.values.owners import table
 
 from .clocks import StandingClock
+from .surface import surface
 
 OWNED: Final[Mapping[str, tuple[str, str | None]]] = {
     name: owned
@@ -56,7 +57,7 @@ class Place(NamedTuple):
 
     def expired(self, frame: int) -> int:
         """Let a frame expire, and two hours pass; return its last version."""
-        moment = self.store.view().now + timedelta(hours=1)
+        moment = self.store.history.view().now + timedelta(hours=1)
         version = self.store.update(frame, expires=moment).id
         self.clock.time_us += 7_200_000_000
         return version
@@ -106,4 +107,4 @@ def check_own(place: Place, events: list[Event], kinds: set[str], scope: Any) ->
 
 
 def public(kind: type) -> set[str]:
-    return {name for name in dir(kind) if not name.startswith("_")}
+    return surface(kind)

@@ -126,7 +126,9 @@ def _both(folder: Path, documents: int = DOCUMENTS) -> Generator[tuple[Store, Ta
     tables.create()
     with cerata.open(folder / "a.cera") as store:
         for batch in islice(Documents(DOCUMENTS).batches(), documents // 100):
-            store.put_frames(batch.texts, embeddings=batch.vectors, space="bench")
+            store.put_frames(
+                batch.texts, vectors=cerata.Vectors(dense=batch.vectors, space="bench")
+            )
             tables.add(1 + batch.first, batch.texts, batch.vectors)
         yield store, tables
     tables.close()
@@ -149,8 +151,10 @@ def ingest(folder: Path) -> Generator[Sides]:
     def ours() -> None:
         with cerata.open(folder / f"{next(numbers)}.cera") as store:
             for batch in batches:
-                store.put_frames(batch.texts, embeddings=batch.vectors, space="bench")
-            assert store.search(question.text, embedding=question.vector)
+                store.put_frames(
+                    batch.texts, vectors=cerata.Vectors(dense=batch.vectors, space="bench")
+                )
+            assert store.search(question.text, vectors=cerata.Vectors(dense=question.vector))
 
     def theirs() -> None:
         tables = Tables(str(folder / f"{next(numbers)}.sqlite"))
@@ -198,7 +202,7 @@ def cold(folder: Path) -> Generator[Sides]:
 
     def ours() -> None:
         with cerata.open(folder / "a.cera", mode="r") as store:
-            assert store.search(question.text, embedding=question.vector)
+            assert store.search(question.text, vectors=cerata.Vectors(dense=question.vector))
 
     def theirs() -> None:
         tables = Tables(str(folder / "peer.sqlite"))
@@ -239,7 +243,7 @@ def facts(folder: Path) -> Generator[Sides]:
     tables.create()
     with cerata.open(folder / "a.cera") as store:
         for number, start in enumerate(range(0, len(stored), 1_000)):
-            store.assert_facts(stored[start : start + 1_000])
+            store.graph.assert_many(stored[start : start + 1_000])
             tables.add(1 + start, number, stored[start : start + 1_000])
 
         def ours() -> None:
@@ -269,7 +273,9 @@ def past(folder: Path) -> Generator[Sides]:
     with _both(folder, DOCUMENTS // 2) as (store, tables):
         half = store.head.seq
         for batch in islice(Documents(DOCUMENTS).batches(), DOCUMENTS // 200, None):
-            store.put_frames(batch.texts, embeddings=batch.vectors, space="bench")
+            store.put_frames(
+                batch.texts, vectors=cerata.Vectors(dense=batch.vectors, space="bench")
+            )
         yield _searches(store, tables, half)
 
 
@@ -311,7 +317,7 @@ def _searches(store: Store, tables: Tables, basis: int | None = None) -> Sides:
     def ours() -> None:
         for question in questions:
             view = store if basis is None else store.at(basis)
-            assert view.search(question.text, embedding=question.vector)
+            assert view.search(question.text, vectors=cerata.Vectors(dense=question.vector))
 
     def theirs() -> None:
         for question in questions:

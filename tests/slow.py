@@ -12,8 +12,8 @@ import pytest
 SECONDS_MAX: Final = 10.0
 """Of processor time, on an idle machine."""
 
-SECONDS_FAIL: Final = 2 * SECONDS_MAX
-"""A run fails a test above this: other programs on a core can double the processor time."""
+SECONDS_FAIL: Final = 9 * SECONDS_MAX
+"""A run fails a test above this: beside eight programs on two cores a test of 10 s took 37 s."""
 
 
 def seconds() -> float:

@@ -196,7 +196,7 @@ CALLS: Final = (
     Call("assert_fact", 226, assert_fact),
     Call("checkpoint after 2 writes", 2_452, checkpoint),
     Call("Session.exchange", 201, exchange),
-    Call("Session.assemble", 3_557, assemble),
+    Call("Session.assemble", 3_648, assemble),
 )
 
 

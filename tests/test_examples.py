@@ -158,7 +158,7 @@ def test_a_folder_search_over_real_files_has_the_right_file_first(tmp_path: Path
     """The modules of the standard library, without their tests: the file first for 18 of 20."""
     library = twenty_questions.library()
     with cerata.open(tmp_path / "library.cera") as store:
-        done = store.remember_files([library], include=["*.py"], exclude=_NO_MODULES)
+        done = store.files.remember([library], include=["*.py"], exclude=_NO_MODULES)
         assert len(done.of("added")) > 350
         firsts = [
             (folder_search.best_files(store, question, 1)[0].frame.uri, f"{library}/{file}")

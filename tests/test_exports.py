@@ -6,12 +6,15 @@ import inspect
 import pkgutil
 import subprocess
 import sys
+from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
 import cerata
+from cerata.memory.handles import public_names
 
 HEAVY = ("dateparser", "whoosh", "rich", "hnswlib", "hypothesis", "matplotlib", "onnxruntime")
 """Modules that wait until they are first needed."""
@@ -82,14 +85,22 @@ def _is_own_docstring(value: object) -> bool:
     return not (value.__doc__ or "").startswith(f"{name}(")
 
 
+def _member_of(kind: type, name: str) -> Any:
+    """Return a member of a class, or of its handle; a property of an instance gives None."""
+    try:
+        return attrgetter(name)(kind)
+    except AttributeError:
+        return None
+
+
 def test_every_public_method_of_an_export_is_documented() -> None:
     """Users read the front door's classes with help(); every public method there says something."""
     missing = [
         f"{name}.{attribute}"
         for name in cerata.__all__
         if inspect.isclass(value := getattr(cerata, name)) and not issubclass(value, Exception)
-        for attribute, member in inspect.getmembers(value, callable)
-        if not attribute.startswith("_")
+        for attribute in public_names(value)
+        if callable(member := _member_of(value, attribute))
         and attribute != "to_dict"  # plain values, everywhere
         and (getattr(member, "__module__", None) or "").startswith("cerata")
         and not member.__doc__

@@ -454,7 +454,7 @@ MAY_TOUCH = {
     "retrieval/embedders/wordpiece.py": {"files"},
     "retrieval/byte_pairs.py": {"files"},
     # The data file of its own package.
-    "agents/messages/lexicon.py": {"files"},
+    "agents/turns/lexicon.py": {"files"},
     # Parsers of HTML and PDF run in a child under limits, on bytes that were read; no file is.
     "memory/ingest/formats/sandbox.py": {"files"},
     "memory/ingest/formats/sandbox_child.py": {"files"},

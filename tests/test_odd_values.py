@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta, timezone, tzinfo
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,6 +13,7 @@ import pytest
 
 import cerata
 from cerata import Agent, CerataError, MemorySpec, Store
+from cerata.memory.handles import public_names
 
 LARGE = 10**5_000
 
@@ -54,7 +56,10 @@ GOOD: dict[str, object] = {
 }
 """Arguments of the other parameters; else a short text."""
 
-ELSEWHERE = {"close", "follow", "backup", "compact", "fork", "bisect", "export_facts"}
+ELSEWHERE = {
+    *("close", "backup", "stream.follow", "upkeep.compact", "upkeep.fork", "history.bisect"),
+    "interchange.export_facts",
+}
 """Calls that write files, wait, or stream to a file."""
 
 RAW = (ValueError, RecursionError, OverflowError, UnicodeError, ArithmeticError, RuntimeError)
@@ -62,9 +67,10 @@ RAW = (ValueError, RecursionError, OverflowError, UnicodeError, ArithmeticError,
 
 def calls(handle: object) -> Iterator[tuple[str, Callable[..., Any]]]:
     is_coroutine = inspect.iscoroutinefunction
-    for name, method in inspect.getmembers(type(handle), callable):
-        if not name.startswith("_") and name not in ELSEWHERE and not is_coroutine(method):
-            yield name, getattr(handle, name)
+    for name in public_names(type(handle)):
+        method = attrgetter(name)(type(handle))
+        if callable(method) and name not in ELSEWHERE and not is_coroutine(method):
+            yield name, attrgetter(name)(handle)
 
 
 def raw_errors(handle: object, value: object) -> list[str]:

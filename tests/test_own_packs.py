@@ -62,7 +62,7 @@ def test_a_pack_of_a_user_adds_events_rows_rules_and_owners(folder: Path) -> Non
     fern = store.put_frame("a fern", kind="plant")
     store.append(garden_events.Water(plant=fern.id, litres=2))
     store.append(garden_events.Water(plant=fern.id, litres=3))
-    assert dict(store.projection("garden").rows) == {fern.id: 5}
+    assert dict(store.stream.projection("garden").rows) == {fern.id: 5}
     try:
         store.append(garden_events.Water(plant=fern.id, litres=100))
     except cerata.InvalidInput as error:
@@ -76,7 +76,7 @@ def test_a_pack_of_a_user_adds_events_rows_rules_and_owners(folder: Path) -> Non
     print(*(f"{act_of(event.type)} {describe(event)}" for event in store.log()), sep=", ")
     store.checkpoint()
     assert store.verify().ok
-    assert "garden" in store.digests()
+    assert "garden" in store.stream.digests()
     """
     assert run(WITH.format(work=work), folder).splitlines() == [
         "A plant drowns",
@@ -92,8 +92,8 @@ WATERED: Final = """
 """
 
 DIGESTS: Final = """
-    print({name: value.hex() for name, value in store.digests().items()})
-    print(dict(store.projection("garden").rows))
+    print({name: value.hex() for name, value in store.stream.digests().items()})
+    print(dict(store.stream.projection("garden").rows))
 """
 
 
@@ -119,7 +119,7 @@ def test_a_file_without_its_pack(folder: Path) -> None:
     store.checkpoint()
     saved = store._log.toc().projections
     print([key for key in saved if key.startswith("garden/")])
-    store.compact()
+    store.upkeep.compact()
     print([key for key in store._log.toc().projections if key.startswith("garden/")])
     """
     refusal = (
@@ -157,7 +157,7 @@ with cerata.open(sys.argv[1], actor="anna") as store:
 """
     run(write, tmp_path)
     read = "import sys, cerata\nwith cerata.open(sys.argv[1]) as store:\n    "
-    digests = read + "print(*sorted(store.digests().items()), store.head)"
+    digests = read + "print(*sorted(store.stream.digests().items()), store.head)"
     before = run(digests, tmp_path)
     work = """
     assert sum(isinstance(event.body, UnknownBody) for event in store.log()) == 8

@@ -17,7 +17,7 @@ PLACES = ("a.cera", ":memory:")
 
 def an_ordinary_test(path: str) -> None:
     """What any test of a store does, with nothing in it about order."""
-    with cerata.open(path, ring_bytes=64 << 10) as store:
+    with cerata.open(path, options=cerata.OpenOptions(ring_bytes=64 << 10)) as store:
         kept = store.put_frame("the first note")
         store.checkpoint()
         store.put_frames([f"note {number}" for number in range(3)])

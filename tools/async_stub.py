@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Final
 
 from cerata.aio.mirror import ITERATED, OWN, PLAIN, public_members
+from cerata.memory.handles import StoreHandle, Stream, kind_of
 from cerata.memory.store import Store
-from cerata.memory.view import View
+from cerata.memory.view import View, ViewHandle
 
 STUB: Final = Path(__file__).resolve().parents[1] / "aio" / "handles.pyi"
 
@@ -27,7 +28,6 @@ _NAMES: Final = {
     "AbstractContextManager": "AbstractAsyncContextManager",
     "Basis": "AsyncBasis",
     "EventStream": "AsyncEventStream",
-    "ForkCommands": "AsyncStore",
     "PointsInTime": "AsyncStore",
     "Self": "AsyncStore",
     "Store": "AsyncStore",
@@ -48,6 +48,7 @@ _ASYNC_HOMES: Final = {
     "overload": "typing",
 }
 _LOCAL: Final = frozenset({"AsyncBasis", "AsyncStore", "AsyncView"})
+_GROUPS: Final = (StoreHandle, ViewHandle)
 
 _SHARED: Final = """
     @property
@@ -203,9 +204,18 @@ class _Writer:
     def handle(self, kind: type, more: str) -> str:
         """Return the asynchronous class of a class."""
         sync = kind.__name__
-        methods = [self.method(kind, name, member) for name, member in public_members(kind)]
+        self.add_import(sync, kind.__module__)
+        groups: list[str] = []
+        methods: list[str] = []
+        for name, member in public_members(kind):
+            if isinstance(member, _GROUPS):
+                own = kind_of(member)
+                groups.append(self.handle(own, ""))
+                methods.append(f"    @property\n    def {name}(self) -> Async{own.__name__}: ...")
+            else:
+                methods.append(self.method(kind, name, member))
         return "\n".join(
-            [f"class Async{sync}(Handle):", _SHARED.format(sync=sync), more, *methods, ""]
+            [*groups, f"class Async{sync}(Handle):", _SHARED.format(sync=sync), more, *methods, ""]
         )
 
     def opening(self) -> str:
@@ -235,7 +245,7 @@ def _plain_default(node: ast.expr) -> ast.expr:
 
 def stub() -> str:
     """Return the text of the stub, formatted."""
-    assert set(OWN) <= set(dir(Store))
+    assert set(OWN) <= {*dir(Store), *dir(Stream)}
     writer = _Writer()
     for name in ("Callable", "Handle", "Opening", "ParamSpec", "TypeVar"):
         writer.add_import(name, "")

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from cerata.agents.messages.lexicon import PATTERNS, SIGNS, lexicon_file
+from cerata.agents.turns.lexicon import PATTERNS, SIGNS, lexicon_file
 
 PAGE = Path(__file__).parent.parent / "docs" / "signs.md"
 
@@ -12,7 +12,7 @@ _HEAD = """# Signs and patterns
 The projection `messages` counts these signs and patterns in each message of a session. All are
 unvalidated heuristics for English. A sign counts the places at which one of its phrases starts, as
 whole words, up to 255. A message of the user has a pattern or not. The phrases are in
-`agents/messages/english.toml`; a change of them is another version of the lexicon, and so of
+`agents/turns/english.toml`; a change of them is another version of the lexicon, and so of
 the projection.
 """
 _SIGNS = "| sign | whose messages | has it | lacks it |"

@@ -36,8 +36,8 @@ from ..continuity.standing import standing_of
 from ..continuity.summaries import Summaries
 from ..continuity.wellbeing import wellbeing_of
 from ..growth.identity import identity_of
-from ..messages.line import MAIN_THREAD, Line
 from ..text.summaries import quoted
+from ..turns.line import MAIN_THREAD, Line
 from .assembly import Content, Piece, Section, Titles, indented
 from .warm_starts import warm_start_of
 
@@ -298,7 +298,7 @@ class Turn:
                 further=each.fact_ids,
             )
             for name in named
-            for each in view.neighbours(name, valid_at="now")
+            for each in view.graph.neighbours(name, valid_at="now")
         ][:NEIGHBOURS]
         return [Section(self._title("graph"), pieces)]
 

@@ -28,7 +28,8 @@ from ..continuity.resumption import (
     thread_of,
     without_thread,
 )
-from ..messages.line import (
+from ..text.names import check_label
+from ..turns.line import (
     CHAT_MODE,
     MAIN_THREAD,
     MODE_DIMENSION,
@@ -37,7 +38,6 @@ from ..messages.line import (
     line_of,
     mode_of,
 )
-from ..text.names import check_label
 from .assembly import Assembly, Titles, assembled, check_request
 from .blocks import Turn, checked_blocks
 

@@ -28,8 +28,8 @@ from cerata.retrieval.tokenizer import tokenizer
 from ..activities.reads import activities_at
 from ..continuity.resumption import Resumed
 from ..continuity.retrieval import PROFILE, vectors_for
-from ..messages.line import MODE_DIMENSION, line_of
 from ..text.zones import check_timezone
+from ..turns.line import MODE_DIMENSION, line_of
 from .assembly import ASSEMBLY_VERSION, Assembly, Block, Titles, assembled
 from .blocks import BlockName, Referred, Turn
 
@@ -208,7 +208,7 @@ def rerun_assembly(
     if recall.assembly is None or row is None or row.agent != agent:
         raise NotFound(
             f"#{seq} is no context of a session of {agent!r}",
-            remedy="Pass Assembly.recorded, or call store.rerun_recall() for other recalls.",
+            remedy="Pass Assembly.recorded, or call store.history.rerun() for other recalls.",
         )
     rerun = AssemblyRerun(event.seq, "unknown")
     log = newest.layers.log

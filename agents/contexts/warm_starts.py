@@ -17,7 +17,7 @@ from ..continuity.candidates import REFLECTION_KIND, TASK
 from ..continuity.handoff import Handoff
 from ..continuity.models import Source, Task
 from ..continuity.tasks import MODEL_CALL, Writer, task_of
-from ..messages.line import Line
+from ..turns.line import Line
 
 WARM_START: Final = "warm_start"
 

@@ -13,7 +13,7 @@ import numpy as np
 from cerata.engine.plain_value import PlainValue
 from cerata.projections.columnar.columns import I64
 
-from ..messages.lexicon import SIGN
+from ..turns.lexicon import SIGN
 from .exchanges import Talk
 
 AnchorKind: TypeAlias = Literal["identity", "contradiction", "tension", "principle"]

@@ -34,9 +34,9 @@ from cerata.projections.columnar.columns import I64
 from cerata.projections.frames.filters import Filter
 from cerata.projections.fulltext.analyzer import terms, words
 
-from ..messages.columns import MessageColumns
-from ..messages.lexicon import SIGNS, english_lexicon
-from ..messages.line import Line
+from ..turns.columns import MessageColumns
+from ..turns.lexicon import SIGNS, english_lexicon
+from ..turns.line import Line
 from .entropy import Entropies
 from .exchanges import USER, Exchange, Pair, Talk
 from .models import sentences

@@ -11,7 +11,7 @@ import numpy as np
 
 from cerata.projections.columnar.columns import I64, U8, Mask
 
-from ..messages.lexicon import SIGN, SIGNS
+from ..turns.lexicon import SIGN, SIGNS
 from .exchanges import Pair, Talk
 
 

@@ -13,14 +13,14 @@ from cerata.engine.unreadable import frame_place, readable
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.frames.filters import Filter
 
-from ..messages.line import (
+from ..text.json_text import decoded
+from ..text.names import VALUE_KIND
+from ..turns.line import (
     CHAT_MODE,
     MODE_DIMENSION,
     SESSION_DIMENSION,
     Line,
 )
-from ..text.json_text import decoded
-from ..text.names import VALUE_KIND
 from .exchanges import Talk
 from .periods import day_of
 from .summaries import Summaries

@@ -1,7 +1,7 @@
 """Entropy of exchanges: how far a conversation leaves its course. An unvalidated heuristic.
 
 Owns the sum of its parts, in whole hundredths, the calm answer and the levels. Leaves out the other
-parts (`cerata.agents.messages.entropy_parts`). An exchange over .60 calms a later answer by
+parts (`cerata.agents.turns.entropy_parts`). An exchange over .60 calms a later answer by
 its other parts alone, so that the entropy of an exchange depends on 6 hours before it, and not on
 all of the thread.
 """
@@ -17,7 +17,7 @@ import numpy as np
 from cerata.engine.plain_value import PlainValue
 from cerata.projections.columnar.columns import I64
 
-from ..messages.entropy_parts import (
+from ..turns.entropy_parts import (
     CALM,
     CALM_US,
     CALMED,

@@ -29,9 +29,9 @@ from cerata.memory.values.arguments import SPAN
 from cerata.projections.columnar.columns import I64
 from cerata.projections.columnar.times import to_datetime
 
-from ..messages.line import Line, line_of
-from ..messages.reader import MessagesAt
-from ..messages.reads import messages_at
+from ..turns.line import Line, line_of
+from ..turns.reader import MessagesAt
+from ..turns.reads import messages_at
 
 USER = "user"
 ASSISTANT = "assistant"

@@ -16,9 +16,9 @@ from zoneinfo import ZoneInfo
 from cerata.engine.plain_value import PlainValue
 from cerata.projections.columnar.times import to_datetime, to_microseconds
 
-from ..messages.lexicon import SIGN
-from ..messages.topics import WINDOW
 from ..text.summaries import quoted
+from ..turns.lexicon import SIGN
+from ..turns.topics import WINDOW
 from .anchors import RelationalState, anchors_of, newest_session, relational_state
 from .descriptions import description_of
 from .exchanges import Message, Talk

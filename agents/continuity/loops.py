@@ -21,7 +21,7 @@ from cerata.memory.snapshot.snapshot import Snapshot
 from ..activities.columns import ActivityKind, CallKind
 from ..activities.reader import CallRow
 from ..activities.reads import activities_at
-from ..messages.lexicon import SIGN
+from ..turns.lexicon import SIGN
 from .exchanges import Pair, Talk
 
 CALLS: Final = 20

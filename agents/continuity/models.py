@@ -16,8 +16,8 @@ from cerata.engine.plain_value import PlainValue
 from cerata.projections.fulltext.analyzer import term_of, words
 from cerata.retrieval.tokenizer import tokenizer
 
-from ..messages.lexicon import SIGNS, english_lexicon
-from ..messages.topics import LETTERS_MIN
+from ..turns.lexicon import SIGNS, english_lexicon
+from ..turns.topics import LETTERS_MIN
 from .exchanges import USER
 from .topics import word_in
 

@@ -10,8 +10,8 @@ from abc import ABC, abstractmethod
 from cerata.engine.unreadable import frame_place, readable
 from cerata.memory.snapshot.snapshot import Snapshot
 
-from ..messages.line import CHAT_MODE, MAIN_THREAD, group_of
 from ..text.names import check_label
+from ..turns.line import CHAT_MODE, MAIN_THREAD, group_of
 from .candidates import Candidate, candidates_of
 from .entropy import Entropy, newest_entropy
 from .exchanges import Talk

@@ -28,7 +28,7 @@ from cerata.memory.values.frames import Receipt
 from cerata.projections.columnar.scopes import by_name, scope_text
 from cerata.projections.columnar.times import to_microseconds
 
-from ..messages.projection import MESSAGE_KIND
+from ..turns.projection import MESSAGE_KIND
 from .exchanges import ASSISTANT, USER, Talk
 
 ROLES: Final = (USER, ASSISTANT)

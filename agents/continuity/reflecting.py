@@ -44,9 +44,9 @@ from ..growth.proposals import (
     open_proposals,
     proposal_draft,
 )
-from ..messages.dimensions import DIMENSIONS
-from ..messages.line import Line, line_of
-from ..messages.reads import messages_at
+from ..turns.dimensions import DIMENSIONS
+from ..turns.line import Line, line_of
+from ..turns.reads import messages_at
 from .candidates import (
     CANDIDATE,
     PASSES,

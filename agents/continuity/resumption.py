@@ -16,7 +16,7 @@ from cerata.projections.columnar.scopes import is_same
 from ..activities.columns import ActivityKind
 from ..activities.reader import ActivitiesAt, ActivityRow
 from ..activities.reads import activities_at
-from ..messages.line import MAIN_THREAD, THREAD_DIMENSION, Line
+from ..turns.line import MAIN_THREAD, THREAD_DIMENSION, Line
 
 Resumed: TypeAlias = Literal["new", "returned", "crashed"]
 

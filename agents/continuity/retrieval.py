@@ -38,7 +38,7 @@ from cerata.projections.frames.filters import Filter
 from cerata.projections.fulltext.analyzer import words
 from cerata.retrieval.ranking.profiles import profile_of
 
-from ..messages.line import (
+from ..turns.line import (
     CHAT_MODE,
     MAIN_THREAD,
     MODE_DIMENSION,
@@ -46,7 +46,7 @@ from ..messages.line import (
     Line,
     group_of,
 )
-from ..messages.projection import MESSAGE_KIND
+from ..turns.projection import MESSAGE_KIND
 from .exchanges import ASSISTANT, Exchange, Pair, Talk
 
 PROFILE: Final = "default"

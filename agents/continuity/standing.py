@@ -1,6 +1,6 @@
 """Standing: four scores of how a user talks, with their evidence. An unvalidated heuristic.
 
-Owns the sum of the patterns' changes (`cerata.agents.messages.dimensions`). A model's
+Owns the sum of the patterns' changes (`cerata.agents.turns.dimensions`). A model's
 assessment sets the base of the scores; the messages after it change them. The base is ours.
 """
 
@@ -16,8 +16,8 @@ import numpy as np
 from cerata.engine.plain_value import PlainValue
 from cerata.projections.columnar.times import to_datetime
 
-from ..messages.dimensions import CONFIDENCES, DIMENSIONS
-from ..messages.lexicon import PATTERNS
+from ..turns.dimensions import CONFIDENCES, DIMENSIONS
+from ..turns.lexicon import PATTERNS
 from .exchanges import Talk
 
 BASE: Final = 5.0

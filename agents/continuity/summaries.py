@@ -26,8 +26,8 @@ from cerata.memory.values.quoting import quote
 from cerata.projections.frames.filters import Filter
 
 from ..activities.reads import activities_at
-from ..messages.line import Line, line_of
-from ..messages.reads import messages_at
+from ..turns.line import Line, line_of
+from ..turns.reads import messages_at
 from .exchanges import Talk
 from .periods import LEVELS, Period, day_of, named
 from .resumption import newest_entry, scope_of_sessions

@@ -6,12 +6,12 @@ from cerata.engine.errors import NotFound
 from cerata.engine.late import late
 from cerata.memory.snapshot.snapshot import Snapshot
 
-from ..messages.dynamics import NAME
+from ..turns.dynamics import NAME
 
 if TYPE_CHECKING:
-    from ..messages.dynamics import projection as dynamics_projection
+    from ..turns.dynamics import projection as dynamics_projection
 else:
-    dynamics_projection = late("cerata.agents.messages.dynamics.projection")
+    dynamics_projection = late("cerata.agents.turns.dynamics.projection")
 
 
 def surprising_exchanges(snapshot: Snapshot, agent: str) -> frozenset[int]:

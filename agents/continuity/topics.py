@@ -1,7 +1,7 @@
 """Topics of a thread in a mode group: the subjects that its newest messages repeat.
 
 Owns mentions, freshness, fixations and the hierarchy. Leaves out the rule by which a message has a
-topic (`cerata.agents.messages.topics`). An unvalidated heuristic; the constants are those of
+topic (`cerata.agents.turns.topics`). An unvalidated heuristic; the constants are those of
 the source.
 """
 
@@ -18,7 +18,7 @@ from cerata.engine.plain_value import PlainValue
 from cerata.projections.columnar.columns import I64, U32
 from cerata.projections.fulltext.analyzer import term_of, word_places
 
-from ..messages.topics import WINDOW
+from ..turns.topics import WINDOW
 from .exchanges import Talk
 
 FIXATION: Final = 5

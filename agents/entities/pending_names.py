@@ -2,8 +2,8 @@
 
 Owns the fit, the scores and the list. An unvalidated heuristic for English: names are capitalised
 words (`cerata.retrieval.proper_nouns`). The constants are those of the source; whole words, the
-sightings and their times are ours. Nothing is written: `put_entity` with an alias, or
-`merge_entities`, settles a name.
+sightings and their times are ours. Nothing is written: `graph.name` with an alias, or
+`graph.merge`, settles a name.
 
 - A name fits the entities with this name or alias; without such an entity, those whose name begins
   with it, in whole words. A name that fits a single entity names that entity.

@@ -16,6 +16,7 @@ from cerata.engine.instants import to_datetime
 from cerata.engine.late import late
 from cerata.engine.limits import ACTOR_SIZE_MAX
 from cerata.memory.batch.writer import Writer, session_of
+from cerata.memory.snapshot.reader import store_call
 from cerata.memory.values.arguments import full_scope
 
 from .events import VERDICTS, Judge
@@ -37,6 +38,7 @@ else:
 _REMEDY: Final = "Pass a Proposal of Agent.proposals(), which has the content that you saw."
 
 
+@store_call
 def judge(store: Writer, proposal: Judged, verdict: VerdictName, *, actor: str) -> Receipt:
     """Record the verdict of a person on a proposal of an agent. Durable on return.
 

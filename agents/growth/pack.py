@@ -24,7 +24,7 @@ PACK: Final = Pack(
         Owned("assessments", Role.AGENT, ("assessment",), is_memory=False),
     ),
     moved="cerata.agents.growth.proposal_values:with_moved_ids",
-    calls={"judge": "cerata.agents:judge"},
+    functions={"judge": "cerata.agents.judge"},
     resident=(
         "cerata.agents.growth.gates",
         "cerata.agents.growth.proposal_values",

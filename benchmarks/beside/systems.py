@@ -100,7 +100,9 @@ class Cerata:
         self._half: View | None = None
 
     def add(self, batch: Batch) -> None:
-        receipt = self._store.put_frames(batch.texts, embeddings=batch.vectors, space=SPACE)
+        receipt = self._store.put_frames(
+            batch.texts, vectors=cerata.Vectors(dense=batch.vectors, space=SPACE)
+        )
         # Documents are the only events, so a frame's id is the document's number plus 1.
         assert receipt.ids[0] == batch.first + 1
 
@@ -125,14 +127,19 @@ class Cerata:
         self._store.delete(number + 1)
 
     def _search(self, query: Any, **arguments: Any) -> list[Hit]:
-        return self._store.search(query, group_by="frame", **arguments)
+        return self._store.search(query, page=cerata.Page(group_by="frame"), **arguments)
 
     def close(self) -> None:
         self._store.close()
 
 
 def _numbers(view: Store | View, question: Question) -> list[int]:
-    hits = view.search(question.text, embedding=question.vector, k=K, group_by="frame")
+    hits = view.search(
+        question.text,
+        k=K,
+        vectors=cerata.Vectors(dense=question.vector),
+        page=cerata.Page(group_by="frame"),
+    )
     return [hit.id - 1 for hit in hits]
 
 

@@ -177,7 +177,10 @@ class Asking:
         """Return a context; ``whole`` lets an entry take the budget of all."""
         if whole:
             return view.recall(
-                question.text, max_tokens=tokens, entry_tokens=tokens, profile=self.profile
+                question.text,
+                max_tokens=tokens,
+                profile=self.profile,
+                layout=cerata.Layout(entry_tokens=tokens),
             )
         return view.recall(question.text, max_tokens=tokens, profile=self.profile)
 

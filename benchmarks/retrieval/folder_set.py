@@ -113,7 +113,7 @@ def measure_folder(
     )
     scores = FolderScores()
     with cerata.open(":memory:", embedder=embedder) as store:
-        store.remember_files(files)
+        store.files.remember(files)
         frames = [frame for frame in store.frames(include_chunks=True) if frame.text]
         passages = {frame.id: frame.text for frame in frames if frame.kind != "document"}
         for question, answer in _questions(data / QUESTIONS):

@@ -7,7 +7,7 @@ questions (`measurement`).
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -68,7 +68,7 @@ def ingest(corpus: Corpus, path: Path, style: Style, embedder: Any = None) -> St
             documents.update(_put(store, session, batch, style))
         if getattr(embedder, "reads_context", False):
             # A turn is put with the vector of its text alone, and gets that of its window here.
-            store.embed_missing()
+            store.embeddings.fill()
     seconds = time.process_time() - started
     return StoredCorpus(path, documents, path.stat().st_size, seconds)
 
@@ -87,21 +87,26 @@ def _put(
     """Put a part of a session; return the document of each new frame."""
     names: list[str | None] = []
     with store.transaction() as transaction:
-        fields: dict[str, Any] = {}
+        fields, metadata = cerata.PutOptions(), None
         if session is not None:
             if style.session == "parent":
                 names.append(None)
-                fields = {"parent": store.put_frame(f"Session {session}", kind="session")}
+                parent = store.put_frame(f"Session {session}", kind="session")
+                fields = cerata.PutOptions(parent=parent)
+            elif style.session == "metadata":
+                metadata = {"session": session}
+            elif style.session == "track":
+                fields = cerata.PutOptions(track=session)
             else:
-                fields = _session_fields(session, style.session)
+                fields = cerata.PutOptions(scope={"session_id": session})
         for document in filter(_is_storable, batch):
             store.put_frame(
                 style.text(document),
                 role=document.role if style.speaker == "role" else None,
                 title=document.title,
-                created=document.time,
                 kind="text" if document.role is None else "message",
-                **fields,
+                metadata=metadata,
+                options=replace(fields, created=document.time),
             )
             names.append(document.id)
     assert transaction.receipt is not None
@@ -112,11 +117,3 @@ def _put(
 def _is_storable(document: Document) -> bool:
     """Return whether a document has a text; an empty text cannot be stored, and is never found."""
     return bool(document.text.strip())
-
-
-def _session_fields(session: str, style: Session) -> dict[str, Any]:
-    if style == "track":
-        return {"track": session}
-    if style == "metadata":
-        return {"metadata": {"session": session}}
-    return {"scope": {"session_id": session}}

@@ -202,7 +202,9 @@ class _Run:
     def _scores(
         self, question: Question, profile: str | Profile | None, *, digested: bool = False
     ) -> dict[str, float]:
-        hits = self._view.search(question.text, k=HITS, profile=profile, group_by="frame")
+        hits = self._view.search(
+            question.text, k=HITS, profile=profile, page=cerata.Page(group_by="frame")
+        )
         ranked = [self._documents[hit.id] for hit in hits if hit.id in self._documents]
         if digested:
             self._measurement.rankings.update(repr((question.id, ranked)).encode())

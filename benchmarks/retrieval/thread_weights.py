@@ -108,7 +108,7 @@ def _questions(
 
 
 def _scores(view: View, question: Question, stored: StoredCorpus, profile: Profile) -> list[float]:
-    hits = view.search(question.text, k=HITS, profile=profile, group_by="frame")
+    hits = view.search(question.text, k=HITS, profile=profile, page=cerata.Page(group_by="frame"))
     scores = turn_scores([stored.documents[hit.id] for hit in hits], question.relevant)
     return [scores[name] for name in GUARDED]
 

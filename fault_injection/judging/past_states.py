@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from cerata.memory.store import Store
+from cerata.memory.values.options import Page
 
 from .model import Model, ModelEvent
 from .oracle import Finding
@@ -93,10 +94,10 @@ def check_past(store: Store, model: Model, n: int, words: Sequence[str] = ()) ->
         if current != texts:
             raise Finding("O9", f"at event {k} of {n} the frames {sorted(current)} are current")
         for word in words:
-            hits = {hit.id for hit in view.search(word, k=1_000, group_by="frame")}
+            hits = {hit.id for hit in view.search(word, k=1_000, page=Page(group_by="frame"))}
             matches = {number for number, text in texts.items() if word in text.casefold()}
             if hits != matches:
                 raise Finding("O9", f"at event {k} of {n} {word!r} is found in {sorted(hits)}")
-        entries = {entry.id for entry in view.timeline(limit=1_000).entries}
+        entries = {entry.id for entry in view.history.timeline(limit=1_000).entries}
         if not entries <= {frame.id for frame in view.frames(include_chunks=True)}:
             raise Finding("O9", f"at event {k} of {n} the timeline shows {sorted(entries)}")

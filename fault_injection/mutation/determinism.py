@@ -86,7 +86,7 @@ def _store(seed: int, source: Random) -> Iterator[bytes]:
 def _digests(story: Story) -> dict[str, bytes]:
     world = world_of(final_image(story), seed=1, record=False)
     with open_store(story.path, environment=world.environment(world.disk.process())) as store:
-        return store.digests()
+        return store.stream.digests()
 
 
 def _meeting(_: int, source: Random) -> Iterator[bytes]:

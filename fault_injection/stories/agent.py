@@ -7,9 +7,11 @@ the report.
 from contextlib import suppress
 from datetime import timedelta
 
+from cerata import agents
 from cerata.engine.errors import Conflict
 from cerata.engine.events import UseEmbedder
 from cerata.memory.store import Store
+from cerata.memory.values.options import PutOptions, Vectors
 from cerata.projections.frames.filters import Filter
 
 from .workload import Workload, operation
@@ -47,8 +49,10 @@ class Agent(Workload):
     @operation
     def document(self, store: Store) -> None:
         """Remember a document, or its next version in place of the previous version."""
-        version = len(list(store.frames(include_superseded=True)))
-        store.remember(f"{LONG_TEXT}\nVersion {version}.\n", uri="plan.md", actor="ann")
+        version = len(list(store.frames(where=Filter(include_superseded=True))))
+        store.remember(
+            f"{LONG_TEXT}\nVersion {version}.\n", uri="plan.md", options=PutOptions(actor="ann")
+        )
 
     @operation
     def correct(self, store: Store) -> None:
@@ -67,44 +71,48 @@ class Agent(Workload):
     def replace(self, store: Store) -> None:
         """Put the frame of a URI in place of the previous frame."""
         store.put_frame(
-            f"the ferry leaves at {store.head.seq}", uri="ferry", replace=True, actor="ann"
+            f"the ferry leaves at {store.head.seq}",
+            uri="ferry",
+            options=PutOptions(replace=True, actor="ann"),
         )
 
     @operation
     def label(self, store: Store) -> None:
         """Put a new version of the newest note, or of the plan with its chunks."""
-        for frame in (self._notes(store) or store.find_uri("plan.md"))[:1]:
+        for frame in (self._notes(store) or store.files.by_uri("plan.md"))[:1]:
             store.update(frame, title=f"seen at {store.head.seq}", actor="ann")
 
     @operation
     def restore(self, store: Store) -> None:
         """Bring back the newest deleted note."""
-        for frame in store.frames(Filter(tags=["note"]), include_deleted=True):
+        for frame in store.frames(Filter(tags=["note"], include_deleted=True)):
             if not frame.active:
                 with suppress(Conflict):
-                    store.restore(frame, actor="ann")
+                    store.history.restore(frame, actor="ann")
                 return
 
     @operation
     def expire(self, store: Store) -> None:
         """Close the frames that have expired, and put a frame that soon will."""
-        store.sweep(actor="ann")
-        expires = store.view().now + timedelta(milliseconds=1)
-        store.put_frame("a boat passes", tags=["boat"], expires=expires)
+        store.upkeep.sweep(actor="ann")
+        expires = store.history.view().now + timedelta(milliseconds=1)
+        store.put_frame("a boat passes", tags=["boat"], options=PutOptions(expires=expires))
 
     @operation
     def both(self, store: Store) -> None:
         """Put two frames that are useless alone, in one transaction."""
         with store.transaction(actor="agent", reason="a pair"):
             first = store.put_frame("the harbour's left half", tags=["half"])
-            store.put_frame("the harbour's right half", tags=["half"], parent=first.id)
+            store.put_frame(
+                "the harbour's right half", tags=["half"], options=PutOptions(parent=first.id)
+            )
 
     @operation
     def converse(self, store: Store) -> None:
         """Remember two messages of a conversation as one batch."""
         said = f"Is the bridge open at {store.head.seq}?"
         messages = [{"role": "user", "content": said}, {"role": "assistant", "content": "In May."}]
-        store.remember_messages(messages, track="talk", tags=["message"], actor="ann")
+        agents.remember_messages(store, messages, track="talk", tags=["message"], actor="ann")
 
     @operation
     def embed(self, store: Store) -> None:
@@ -112,13 +120,15 @@ class Agent(Workload):
         identity = f"letters@{store.head.seq}"
         space = f"{identity}/2/cosine"
         with store.transaction(actor="ann"):
-            store.put_frame("a tide table", tags=["vector"], embedding=[1.0, 2.0], space=space)
+            store.put_frame(
+                "a tide table", tags=["vector"], vectors=Vectors(dense=[1.0, 2.0], space=space)
+            )
             store.append(UseEmbedder(identity=identity, space=space))
 
     @operation
     def mark(self, store: Store) -> None:
         """Tag the head."""
-        store.tag(f"mark{store.head.seq}")
+        store.history.tag(f"mark{store.head.seq}")
 
     def check(self, store: Store) -> None:
         """Check pairs, batches, messages, the URI, expiry, the embedder, actors and tags."""
@@ -126,15 +136,15 @@ class Agent(Workload):
         assert halves % 2 == 0, f"{halves} halves"
         many = sum("many" in frame.tags for frame in store.frames())
         assert many % 8 == 0, f"{many} frames of batches of eight"
-        assert len(store.find_uri("ferry")) <= 1, "two ferries"
-        now = store.view().now
+        assert len(store.files.by_uri("ferry")) <= 1, "two ferries"
+        now = store.history.view().now
         for frame in store.frames(Filter(tags=["boat"])):
             assert frame.expires is not None, "a boat without an expiry"
             assert frame.expires > now, "an expired boat is read"
         self._check_messages(store)
         self._check_embedder(store)
         self._check_log(store)
-        for name, seq in store.tags().items():
+        for name, seq in store.history.tags().items():
             assert store.at(name).basis == seq, f"tag {name} does not resolve to {seq}"
 
     @staticmethod
@@ -149,17 +159,19 @@ class Agent(Workload):
 
     @staticmethod
     def _check_messages(store: Store) -> None:
-        messages = store.messages(track="talk")
+        messages = agents.messages(store, track="talk")
         roles = ["user", "assistant"] * (len(messages) // 2)
         assert [message["role"] for message in messages] == roles, "half a conversation"
 
     @staticmethod
     def _check_embedder(store: Store) -> None:
         tables = [frame.id for frame in store.frames(Filter(tags=["vector"]))]
-        used = store.remembered_embedder()
+        used = store.embeddings.used()
         assert (used is None) == (not tables), "a vector without its embedder, or the reverse"
         if used is not None:
-            assert store.embedding(max(tables), used.space) is not None, "the newest has no vector"
+            assert store.embeddings.of(max(tables), used.space) is not None, (
+                "the newest has no vector"
+            )
 
     @staticmethod
     def _notes(store: Store) -> list[int]:

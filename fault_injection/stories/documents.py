@@ -12,6 +12,7 @@ from typing import Final
 
 from cerata.engine.integrity import hash_bytes
 from cerata.memory.store import Store, open_store
+from cerata.memory.values.options import OpenOptions
 from cerata.retrieval.chunking import split_passages
 
 from ..crash_states.states import CrashState
@@ -75,7 +76,11 @@ def remember_again(state: CrashState, story: Story, text: str) -> Tally:
 
 def _open(world: World, process: SimulatedProcess, monitor: OrderingMonitor | None = None) -> Store:
     storage = None if monitor is None else monitor.storage(process)
-    return open_store(PATH, environment=world.environment(process, storage), ring_bytes=RING_SIZE)
+    return open_store(
+        PATH,
+        environment=world.environment(process, storage),
+        options=OpenOptions(ring_bytes=RING_SIZE),
+    )
 
 
 def _check(store: Store, text: str) -> None:
@@ -91,7 +96,7 @@ def _check(store: Store, text: str) -> None:
         )
     if any(chunk.parent != documents[0].id for chunk in chunks):
         raise Finding("O2", "a chunk of another document is current")
-    if store.content(documents[0].id).decode() != text:
+    if store.files.content(documents[0].id).decode() != text:
         raise Finding("O2", "the document's text differs from the remembered text")
-    if store.digests() != store.digests(replay=True):
+    if store.stream.digests() != store.stream.digests(replay=True):
         raise Finding("O6", "the projections differ from a replay of the log")

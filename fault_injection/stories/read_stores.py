@@ -17,6 +17,7 @@ from cerata.engine.events import PutFrame
 from cerata.engine.storage import OsStorage
 from cerata.memory.store import Store, open_store
 from cerata.memory.values.facts import Entity
+from cerata.memory.values.options import OpenOptions, PutOptions, Vectors
 from cerata.projections.core.projection import FoldedEvent
 from cerata.projections.rows.row_projection import RowProjection
 
@@ -78,7 +79,10 @@ class Kind:
         """Open a store of this kind; two processes that open the same bytes do the same."""
         environment = Environment(OsStorage(), StandingClock(), SeededBytes(self.name))
         return open_store(
-            path, environment=environment, ring_bytes=RING_SIZE * 4, projections=self.projections
+            path,
+            environment=environment,
+            projections=self.projections,
+            options=OpenOptions(ring_bytes=RING_SIZE * 4),
         )
 
     def image(self, events: int, saved: int = 0) -> bytes:
@@ -110,7 +114,7 @@ def _word_step(store: Store, number: int) -> None:
         old = store.put_frame(f"old {_words(number)}", uri=f"file:{number}")
         store.supersede(old, f"new {_words(number)}")
     elif draw == 8:
-        store.tag(f"tag-{number}")
+        store.history.tag(f"tag-{number}")
     elif draw == 7:
         parts = ". ".join(f"Passage {place} of {number}: {_words(place, 90)}" for place in range(4))
         store.remember(f"{parts}.", uri=f"file:document-{number}", title=f"Document {number}")
@@ -122,7 +126,7 @@ def _word_step(store: Store, number: int) -> None:
             title=f"Title {number % 5}",
             tags=[("red", "blue")[number % 2]],
             metadata={"n": number},
-            content_dates=[f"2023-0{1 + number % 9}-11"],
+            options=PutOptions(content_dates=[f"2023-0{1 + number % 9}-11"]),
         )
 
 
@@ -130,29 +134,31 @@ def _fact_step(store: Store, number: int) -> None:
     name = _NAMES[number % 3]
     draw = number % 12
     if draw == 1:
-        store.declare_predicate("lives in", functional=True)
+        store.graph.declare("lives in", functional=True)
     elif draw == 2:
-        store.put_entity(name, kind="person", aliases=[f"{name} {number}"])
+        store.graph.name(name, kind="person", aliases=[f"{name} {number}"])
     elif draw == 3:
         frame = store.put_frame(f"{name} likes honey and {_words(number)}")
         store.assert_fact(name, "likes", "honey", evidence=[(frame.id, 0, 4)])
     elif draw == 4:
         first = store.assert_fact(name, "knows", Entity(_NAMES[(number + 1) % 3]))
         second = store.assert_fact(name, "is", number)
-        store.link(second.id, "depends_on", first.id)
+        store.graph.link(second.id, "depends_on", first.id)
     elif draw == 5:
         store.retract_fact(store.assert_fact(name, "was", f"at {number}"))
     elif draw == 6:
         store.assert_fact(f"twin {number}", "is", "a twin")
-        store.merge_entities(f"twin {number}", name)
+        store.graph.merge(f"twin {number}", name)
     elif draw == 7:
         fact = store.assert_fact(name, "owns", f"thing {number}")
-        store.split_entity(name, f"other {number}", [fact.id])
+        store.graph.split(name, f"other {number}", [fact.id])
     elif draw == 8:
         store.correct_fact(store.assert_fact(name, "counts", number), object=number + 1)
     elif draw == 9:
         first = store.assert_fact(name, "says", f"yes {number}")
-        store.link(store.assert_fact(name, "says", f"no {number}").id, "contradicts", first.id)
+        store.graph.link(
+            store.assert_fact(name, "says", f"no {number}").id, "contradicts", first.id
+        )
     else:
         store.assert_fact(
             name, "lives in", _WORDS[number % 7], valid_from=f"20{10 + number % 10}-01-01"
@@ -175,19 +181,17 @@ def _vector_step(store: Store, number: int) -> None:
     if number % 5 == 4:
         store.put_frames(
             [_words(number), _words(number + 1)],
-            embeddings=np.stack([embedding, vector(number + 1)]),
-            space="small",
+            vectors=Vectors(dense=np.stack([embedding, vector(number + 1)]), space="small"),
         )
     elif number % 7 == 6:
-        store.delete(store.put_frame(_words(number), embedding=embedding, space="small"))
+        store.delete(
+            store.put_frame(_words(number), vectors=Vectors(dense=embedding, space="small"))
+        )
     else:
         store.put_frame(
             f"{_words(number)} {number}",
-            embedding=embedding,
-            space="small",
-            token_embedding=matrix,
-            tokens_space=LATE,
             tags=[("red", "blue")[number % 2]],
+            vectors=Vectors(dense=embedding, space="small", tokens=matrix, tokens_space=LATE),
         )
 
 

@@ -157,7 +157,7 @@ class Runs(Workload):
 def _check_slots(store: Store) -> None:
     """Check that every value has its declaration, and that a list lost none but its oldest."""
     clerk = Agent(store, "clerk")
-    values = list(store.frames(Filter(kind="value"), include_superseded=True, include_deleted=True))
+    values = list(store.frames(Filter(kind="value", include_superseded=True, include_deleted=True)))
     if not values:
         return
     notes = clerk.slot("notes")

@@ -16,6 +16,7 @@ from cerata.engine.log import Log
 from cerata.memory.batch.session import WriteSession
 from cerata.memory.store import Store, open_store
 from cerata.memory.values.moved_references import attachments_in
+from cerata.memory.values.options import OpenOptions
 from cerata.projections.registry import Registry
 from cerata.replay.checkpoint import chunk_refs
 
@@ -51,9 +52,8 @@ class StoreSession:
         self.store = open_store(
             PATH,
             environment=self.world.environment(self.process, self.monitor.storage(self.process)),
-            ring_bytes=RING_BYTES,
-            sync=self.workload.sync,
             projections=self.workload.projections,
+            options=OpenOptions(ring_bytes=RING_BYTES, sync=self.workload.sync),
         )
 
     def run(self, name: str) -> None:
@@ -165,8 +165,8 @@ class Judge:
     def _check(self, log: Log) -> None:
         self.asked += 1
         store = Store(WriteSession(log, None, Registry(self._workload.projections)))
-        digests = store.digests()
-        replayed = store.digests(replay=True)
+        digests = store.stream.digests()
+        replayed = store.stream.digests(replay=True)
         for name, digest in digests.items():
             if digest != replayed[name]:
                 raise Finding("O10", f"{name} differs from a replay of the log")

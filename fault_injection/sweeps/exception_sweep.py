@@ -21,6 +21,7 @@ from cerata.engine.errors import CerataError, OutcomeUnknown
 from cerata.engine.log import Log
 from cerata.engine.storage import OsFile, OsStorage
 from cerata.memory.store import Store, open_store
+from cerata.memory.values.options import OpenOptions
 
 from ..judging.tally import SweepTally
 from ..simulation.injected_exceptions import Site, Strikes, visits
@@ -91,7 +92,9 @@ def _followed(subject: Subject) -> None:
 
 
 def _store(subject: Subject) -> Store:
-    store = open_store(subject.path, environment=subject.environment, ring_bytes=RING_SIZE)
+    store = open_store(
+        subject.path, environment=subject.environment, options=OpenOptions(ring_bytes=RING_SIZE)
+    )
     subject.log = store._log  # pyright: ignore[reportPrivateUsage]
     subject.write("a", 1, lambda _: store.put_frame("a text"))
     store.search("text")

@@ -38,8 +38,9 @@ EVENTS = 60
 
 _ROOMS = (engine, memory, projections, replay, retrieval)
 _WITNESSES = (
-    *("search", "frames, closed too", "timeline", "accesses", "tags", "facts", "search_facts"),
-    *("links", "entities", "walk", "search, by vectors", "search, by tokens", "projection"),
+    *("search", "frames, closed too", "history.timeline", "accesses", "history.tags", "facts"),
+    *("graph.search", "graph.links", "graph.entities", "graph.walk", "search, by vectors"),
+    *("search, by tokens", "stream.projection"),
 )
 """Reads that together cover every projection; some more are drawn each time."""
 _DRAWN = 4
@@ -188,7 +189,7 @@ class Bench:
         self._reopenings: dict[bytes, list[Problem]] = {}
         store = self.opened()
         self.expected = {name: answer(read, store) for name, read in self.reads.items()}
-        self.digests = store.digests()
+        self.digests = store.stream.digests()
         store.close()
         self._strikes = Strikes()
         self._witnesses = [name for name in _WITNESSES if name in self.reads]
@@ -298,7 +299,7 @@ class Bench:
                 if value != self.expected[name]:
                     problems.append((kind, f"{reader}: {name} returned {_short(value)}"))
         try:
-            if store.digests() != self.digests:
+            if store.stream.digests() != self.digests:
                 problems.append(("wrong digest", f"{reader} has other digests"))
         except BaseException as error:  # noqa: BLE001 - the sweep looks for it
             problems.append(("raw error", f"{reader}: digests raised {error!r}"))

@@ -23,6 +23,7 @@ from cerata.engine.open import open_log
 from cerata.engine.ring import Walk, walk
 from cerata.engine.storage import LockName, OsStorage
 from cerata.memory.store import Store, open_store
+from cerata.memory.values.options import OpenOptions
 from cerata.replay.checkpoint import chunk_refs
 
 from ..crash_states.operations import SECTOR
@@ -203,7 +204,7 @@ def check_folds() -> Iterator[Finding]:
     world = fresh_world()
     with _open(world) as store:
         notes = [store.put_frame(f"note {number}", tags=["t"]) for number in range(6)]
-        store.tag("before")
+        store.history.tag("before")
         store.checkpoint()
         store.supersede(notes[0], "another note")
         store.delete(notes[1])
@@ -211,7 +212,7 @@ def check_folds() -> Iterator[Finding]:
         store.checkpoint()
     with _open(world) as store:
         yield from _compared(store, "in the reopened store")
-        expected = store.digests(replay=True)
+        expected = store.stream.digests(replay=True)
     image = bytes(world.disk.names[PATH].data)
     chunk = max(_chunks(world), key=lambda ref: ref.length)
     for place in range(chunk.offset + HASH_SIZE, chunk.offset + chunk.length, 6):
@@ -219,7 +220,7 @@ def check_folds() -> Iterator[Finding]:
         copy[place] ^= 1
         world.disk.put(PATH, copy)
         with _open(world) as store:
-            if store.digests() != expected:
+            if store.stream.digests() != expected:
                 yield Finding("O10", f"a saved chunk is accepted with a bit flipped at {place}")
 
 
@@ -233,8 +234,8 @@ def _chunks(world: World) -> list[Ref]:
 
 def _compared(store: Store, when: str) -> Iterator[Finding]:
     try:
-        saved = store.digests()
-        replayed = store.digests(replay=True)
+        saved = store.stream.digests()
+        replayed = store.stream.digests(replay=True)
     except Exception as error:  # noqa: BLE001 - any error is a finding
         yield Finding("O10", f"{when}, folding raised {error!r}")
         return
@@ -245,7 +246,7 @@ def _compared(store: Store, when: str) -> Iterator[Finding]:
 
 def _open(world: World) -> Store:
     environment = world.environment(world.disk.process())
-    return open_store(PATH, environment=environment, ring_bytes=RING_SIZE)
+    return open_store(PATH, environment=environment, options=OpenOptions(ring_bytes=RING_SIZE))
 
 
 PROMISES = (

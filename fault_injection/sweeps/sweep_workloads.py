@@ -23,6 +23,7 @@ from cerata.engine.log import Log
 from cerata.engine.newest_events import BRANCH
 from cerata.engine.open import open_log
 from cerata.engine.verify import verify_log
+from cerata.memory.values.options import OpenOptions
 
 from ..stories.engine_workloads import RING_SIZE, publish
 from .handle_under_test import ACKNOWLEDGED, ReportedBatch, Subject, draft
@@ -289,7 +290,10 @@ def _store(subject: Subject, _: Resting) -> None:
     path = subject.path
     environment = subject.environment
     store = subject.attempt(
-        "open", lambda: open_store(path, environment=environment, ring_bytes=RING_SIZE)
+        "open",
+        lambda: open_store(
+            path, environment=environment, options=OpenOptions(ring_bytes=RING_SIZE)
+        ),
     )
     if store is None:
         return
@@ -305,7 +309,7 @@ def _store(subject: Subject, _: Resting) -> None:
     if len(ids) == 2:
         subject.write("c", 2, lambda _: store.supersede(ids[0], "c text"))
         subject.write(f"delete:{ids[1]}", 1, lambda _: store.delete(ids[1]))
-        subject.write("tag:t", 1, lambda _: store.tag("t"))
+        subject.write("tag:t", 1, lambda _: store.history.tag("t"))
     subject.attempt("checkpoint", store.checkpoint)
     subject.log = None
     subject.attempt("close", store.close)

@@ -14,6 +14,7 @@ from cerata.engine.arguments import is_integer, is_unicode
 from cerata.engine.packs import Role
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Frame
+from cerata.memory.values.options import PutOptions
 from cerata.memory.view import View
 from cerata.projections.frames.filters import Filter
 
@@ -54,7 +55,7 @@ class MemoryFiles:
                 f"view_range must be two line numbers, got: {view_range!r:.60}",
                 remedy="Pass view_range=[1, 20], or [1, -1] for all.",
             )
-        view = self.store.view()
+        view = self.store.history.view()
         frame = self._frames.current(view, name)
         if frame is None:
             if not self._is_directory(view, name):
@@ -214,7 +215,7 @@ class MemoryFiles:
         if restores is not None:
             metadata[_RESTORES] = restores
         return self._frames.store.put_frame(
-            text or b"\0", kind=FILE, uri=path, metadata=metadata, replace=True
+            text or b"\0", kind=FILE, uri=path, metadata=metadata, options=PutOptions(replace=True)
         )
 
     def _edit(self, path: str, change: Callable[[str], tuple[str, str]]) -> str:
@@ -250,7 +251,7 @@ class MemoryFiles:
 
     def _deleted(self, view: View, path: str) -> Frame | None:
         """Return the version of a file that was deleted last, if it was not moved."""
-        frames = view.frames(Filter(kind=FILE, uri_prefix=path), include_deleted=True)
+        frames = view.frames(Filter(kind=FILE, uri_prefix=path, include_deleted=True))
         versions = (each for each in frames if each.uri == path and self._frames.is_own(each))
         return next(versions, None)
 

@@ -19,6 +19,7 @@ from cerata.engine.packs import Role
 from cerata.engine.unreadable import readable
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Hit
+from cerata.memory.values.options import PutOptions
 from cerata.memory.values.quoting import quote, unquote
 from cerata.memory.view import View
 from cerata.projections.frames.filters import Filter
@@ -197,10 +198,8 @@ def _add(frames: FramesOfScope, entries: Sequence[Entry], track: str | None, *, 
                 kind=MEMORY,
                 role=entry.author,
                 uri=uri,
-                track=track,
-                created=entry.created,
                 metadata=entry.metadata,
-                replace=True,
+                options=PutOptions(track=track, created=entry.created, replace=True),
             )
 
     frames.write(add)
@@ -211,14 +210,14 @@ def _closed_uris(frames: FramesOfScope, view: View) -> frozenset[str]:
     where = Filter(kind=MEMORY, uri_prefix=PREFIX)
     if view.count(where)[1] == 0:
         return frozenset()
-    closed = view.frames(where, include_deleted=True)
+    closed = view.frames(where & Filter(include_deleted=True))
     return frozenset(
         frame.uri for frame in closed if frame.uri and not frame.active and frames.is_own(frame)
     )
 
 
 def _search(frames: FramesOfScope, query: str, k: int) -> SearchMemoryResponse:
-    hits = frames.search(frames.store.view(), query, k=k, prefix=PREFIX)
+    hits = frames.search(frames.store.history.view(), query, k=k, prefix=PREFIX)
 
     def memory(hit: Hit) -> MemoryEntry:
         return memory_of(hit.frame, unquote((hit.frame.uri or "").removeprefix(PREFIX)))

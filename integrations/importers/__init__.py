@@ -2,7 +2,7 @@
 
 `import_from` reads mem0, Graphiti, Chroma, JSON Lines and the sources of packs, and needs none of
 their packages, except Chroma's for its vectors. Leaves out exports of Cerata, which
-`import_facts` and `import_events` read.
+`interchange.import_facts` and `interchange.import_events` read.
 
 Read first: `run`.
 """
@@ -89,5 +89,5 @@ def import_from(
     if not isinstance(source, str | os.PathLike):
         raise InvalidInput(f"A source of {kind} is a path", remedy="Pass the name of the file.")
     opened: _Opener = _OPENERS[kind] if pack is None else target(pack.importers[kind])
-    with opened(source, store.view().now) as records:
+    with opened(source, store.history.view().now) as records:
         return run.read(records, progress)

@@ -56,6 +56,10 @@ class EmbeddedRecord(FrameRecord):
         space = self.vector[0].space
         for frame in memory.frames(self.name):
             is_same = imported_version(frame) == self.version and frame.text == self.text
-            if frame.closed is None and is_same and memory.view.embedding(frame.id, space) is None:
+            if (
+                frame.closed is None
+                and is_same
+                and memory.view.embeddings.of(frame.id, space) is None
+            ):
                 return frame.id
         return None

@@ -235,7 +235,7 @@ class EdgeRecord:
     def write(self, store: Store, memory: MemoryAt, frame: int) -> None:
         outdated = _facts_of(self.name, memory)
         if outdated:
-            store.retract_facts(outdated)
+            store.graph.retract_many(outdated)
         receipt = store.assert_fact(
             self.subject,
             self.predicate,
@@ -256,7 +256,7 @@ class EndedEdge(DeletionRecord):
     def write(self, store: Store, memory: MemoryAt, frame: int) -> None:
         outdated = _facts_of(self.name, memory)
         if outdated:
-            store.retract_facts(outdated)
+            store.graph.retract_many(outdated)
         # Not super(): slots make another class.
         DeletionRecord.write(self, store, memory, frame)
 

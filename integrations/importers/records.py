@@ -33,7 +33,7 @@ class MemoryAt:
     """A state of the memory, which an import compares with its records; exactly one scope."""
 
     def __init__(self, store: Store) -> None:
-        self.view = store.view()
+        self.view = store.history.view()
         self.snapshot = snapshot_of(self.view)
         self.scope = store.scope or DEFAULT_SCOPE
         self._session = session_of(store)

@@ -55,7 +55,7 @@ class CerataByteStore(BaseStore[str, bytes]):
         Args:
             keys: The keys, which may repeat.
         """
-        view = self._frames.store.view()
+        view = self._frames.store.history.view()
         checked = checked_keys("keys", keys)
         values = dict(
             readable(checked, lambda key: (key, self._value(view, key)), "The value of {!r}".format)
@@ -119,7 +119,7 @@ class CerataByteStore(BaseStore[str, bytes]):
 
     def _sorted_keys(self, prefix: str | None) -> list[str]:
         start = self._keys.uri_of("" if prefix is None else expect_text("prefix", prefix))
-        frames = self._frames.below(self._frames.store.view(), start)
+        frames = self._frames.below(self._frames.store.history.view(), start)
         keys = (self._keys.key_of(frame.uri) for frame in frames)
         return sorted({key for key in keys if key is not None})
 
@@ -127,7 +127,7 @@ class CerataByteStore(BaseStore[str, bytes]):
         frame = self._frames.current(view, self._keys.uri_of(key))
         if frame is None:
             return None
-        return b"" if frame.metadata.get(_EMPTY) else view.content(frame)
+        return b"" if frame.metadata.get(_EMPTY) else view.files.content(frame)
 
 
 def _checked_pairs(pairs: object) -> dict[str, bytes]:

@@ -17,6 +17,7 @@ from langchain_core.retrievers import BaseRetriever
 from cerata.engine.arguments import expect_positive, expect_string, expect_type
 from cerata.engine.packs import Role
 from cerata.engine.unreadable import readable
+from cerata.memory.values.options import Page
 from cerata.memory.view import View
 from cerata.projections.frames.filters import Filter
 
@@ -81,8 +82,8 @@ class CerataRetriever(BaseRetriever):
         where = self.where if where is None else where
         _check(k, where)
         frames = FramesOfScope(self.store, None, Role.LANGCHAIN)
-        view = frames.store.view() if at is None else frames.store.at(at)
-        hits = frames.search(view, query, k=k, where=where, group_by="content")
+        view = frames.store.history.view() if at is None else frames.store.at(at)
+        hits = frames.search(view, query, k=k, where=where, page=Page(group_by="content"))
         return [_document(frames, view, hit) for hit in hits]
 
 
@@ -95,14 +96,14 @@ def _check(k: object, where: object) -> None:
 def _document(frames: FramesOfScope, view: View, hit: Any) -> Document:
     frame = hit.frame
     further = (frame for _, frame in readable(hit.grouped, with_frame, hit_place))
-    also = [view.source_of(frame) for frame in further if frames.owns(frame)]
+    also = [view.files.source(frame) for frame in further if frames.owns(frame)]
     return Document(
         id=str(frame.id),
         page_content=hit.text,
         metadata={
             **frame.metadata,
             "score": hit.score,
-            "source": view.source_of(frame),
+            "source": view.files.source(frame),
             "basis": view.basis,
             **({"also": also} if also else {}),
         },

@@ -7,6 +7,7 @@ meaning of filters in dicts (`filters`) and the search.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple, cast
 
@@ -23,6 +24,7 @@ from cerata.engine.packs import Role
 from cerata.engine.unreadable import readable
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Frame, Hit
+from cerata.memory.values.options import Vectors
 from cerata.memory.view import View
 from cerata.projections.frames.filters import Filter
 
@@ -156,7 +158,7 @@ class CerataVectorStore(VectorStore):
         if ids is not None:
             self._delete([self._keys.uri_of(key) for key in checked_keys("ids", ids)])
             return True
-        frames = self._frames.below(self.store.view(), self._keys.prefix)
+        frames = self._frames.below(self.store.history.view(), self._keys.prefix)
         uris = [*dict.fromkeys(str(frame.uri) for frame in frames if self._is_document(frame))]
         for start in range(0, len(uris), _DELETED_TOGETHER):
             self._delete(uris[start : start + _DELETED_TOGETHER])
@@ -255,8 +257,9 @@ class CerataVectorStore(VectorStore):
                 "content": draft.text,
                 "uri": self._keys.uri_of(draft.id),
                 "metadata": draft.metadata,
-                "embedding": np.asarray(vector, np.float32),
-                "space": self._space_of(vector),
+                "vectors": Vectors(
+                    dense=np.asarray(vector, np.float32), space=self._space_of(vector)
+                ),
             }
             for draft, vector in last.values()
         ]
@@ -278,7 +281,7 @@ class CerataVectorStore(VectorStore):
         Args:
             ids: The ids.
         """
-        view = self.store.view()
+        view = self.store.history.view()
         uris = [self._keys.uri_of(key) for key in checked_keys("ids", ids)]
         frames = readable(uris, partial(self._frames.current, view), str)
         return [self._document(frame) for frame in frames if frame is not None]
@@ -416,15 +419,15 @@ class CerataVectorStore(VectorStore):
         """Return the best hits; in the mode "vector" the words of a question do not count."""
         _check_options(options)
         k = expect_positive("k", k)
-        named: dict[str, Any] = {"profile": options.get("profile")}
         query: Any = question.text
+        vectors = Vectors()
         if question.mode != "text":
             vector = np.asarray(question.vector, np.float32)
-            named["space"] = self._space_of(question.vector)
+            vectors = Vectors(space=self._space_of(question.vector))
             if question.mode == "vector":
                 query = vector
             else:
-                named["embedding"] = vector
+                vectors = replace(vectors, dense=vector)
         filters = options.get("filter")
         where = filters if isinstance(filters, Filter) else None
         exact: Mapping[str, Any] | None = None
@@ -432,7 +435,7 @@ class CerataVectorStore(VectorStore):
             exact = check_filter(filters)
             where = superset(exact)
         return self._frames.search(
-            self.store.view(),
+            self.store.history.view(),
             query,
             k=k,
             prefix=self._keys.prefix,
@@ -441,7 +444,8 @@ class CerataVectorStore(VectorStore):
                 self._is_document(frame) and (exact is None or holds(frame.metadata, exact))
             ),
             mode=question.mode,
-            **named,
+            profile=options.get("profile"),
+            vectors=vectors,
         )
 
     def _diverse(
@@ -450,11 +454,11 @@ class CerataVectorStore(VectorStore):
         k = expect_positive("k", k)
         fetch_k = expect_positive("fetch_k", fetch_k)
         space = self._space_of(question.vector)
-        view = self.store.view()
+        view = self.store.history.view()
         pairs = [
             (hit, vector)
             for hit in self._hits(question, max(k, fetch_k), **options)
-            if (vector := view.embedding(hit.id, space)) is not None
+            if (vector := view.embeddings.of(hit.id, space)) is not None
         ]
         chosen = maximal_marginal_relevance(
             np.asarray(question.vector, np.float32), [vector for _, vector in pairs], lambda_mult, k

@@ -13,6 +13,7 @@ import json
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, Final, NamedTuple, cast
@@ -37,7 +38,9 @@ from langgraph.store.base import (
 from cerata.engine.errors import Conflict, Corrupt, InvalidInput
 from cerata.engine.unreadable import UNREADABLE, leave_out, readable
 from cerata.memory.store import Store, open_store
+from cerata.memory.values import options
 from cerata.memory.values.frames import Frame
+from cerata.memory.values.options import Page, PutOptions
 from cerata.memory.view import View
 from cerata.projections.frames.filters import Filter
 
@@ -235,7 +238,7 @@ class CerataStore(BaseStore):
         vectors: Vectors,
         asked: Vectors,
     ) -> list[Result]:
-        view = self.store.view()
+        view = self.store.history.view()
         results: list[Result] = []
         read: list[Frame] = []
         for op in ops:
@@ -317,11 +320,11 @@ class CerataStore(BaseStore):
         while True:
             hits = view.search(
                 question,
-                space=self._space,
                 k=k,
                 mode="vector",
-                group_by="frame",
                 where=every if where is None else every & where,
+                vectors=options.Vectors(space=self._space),
+                page=Page(group_by="frame"),
             )
             best: dict[str, _Scored] = {}
             for hit, frame in readable(hits, with_frame, hit_place):
@@ -371,21 +374,24 @@ class CerataStore(BaseStore):
         old = self._items.current(view, uri)
         now = view.now
         texts = list(dict.fromkeys(self._texts([op])))
-        named: dict[str, Any] = {
-            "metadata": op.value,
-            "created": now if old is None else old.created,
+        fields = PutOptions(
+            created=now if old is None else old.created,
             # The time of the update, which a later version with another lifetime keeps.
-            "content_dates": [now],
-            "expires": None if op.ttl is None else now + timedelta(minutes=op.ttl),
-        }
+            content_dates=[now],
+            expires=None if op.ttl is None else now + timedelta(minutes=op.ttl),
+        )
         for number, text in enumerate(texts or [None]):
+            computed = options.NO_VECTORS
             if text is not None and self.index_config is not None:
-                named["embedding"] = self._vector(vectors[text])
-                named["space"] = self._space
-            if number:
-                writer.put_frame(text or "", kind=PATH, uri=f"{uri}{PATH_MARK}{number}", **named)
-            else:
-                writer.put_frame(_json_text(op.value), kind=ITEM, uri=uri, replace=True, **named)
+                computed = options.Vectors(dense=self._vector(vectors[text]), space=self._space)
+            writer.put_frame(
+                (text or "") if number else _json_text(op.value),
+                kind=PATH if number else ITEM,
+                uri=f"{uri}{PATH_MARK}{number}" if number else uri,
+                metadata=op.value,
+                vectors=computed,
+                options=fields if number else replace(fields, replace=True),
+            )
 
     def _refresh(self, view: View, frames: Sequence[Frame], puts: Mapping[Address, PutOp]) -> None:
         """Begin the lifetime of read items again, if more than half of it is over."""

@@ -68,7 +68,7 @@ def error_text(error: CerataError) -> str:
 
 def entry_text(view: View, frame: Frame) -> str:
     """Return an entry: its source with its state and author, then its whole text."""
-    lines = [f"[{view.source_of(frame)}{_after(state_of(frame))}]"]
+    lines = [f"[{view.files.source(frame)}{_after(state_of(frame))}]"]
     details = (
         ("by", credit(frame.actor, frame.reason).removeprefix("by ")),
         ("closed", "" if frame.closed is None else frame.closed.credit),

@@ -12,6 +12,7 @@ from cerata.engine.unreadable import UNREADABLE, noticing
 from cerata.memory.facts.changes import FactChange
 from cerata.memory.frames.diff import Change
 from cerata.memory.store import Store
+from cerata.memory.values.options import Layout
 from cerata.memory.values.words import clipped, counted
 from cerata.memory.view import View
 from cerata.projections.frames.filters import Filter
@@ -65,8 +66,8 @@ def recall(store: Store, arguments: RecallArguments, *, is_recording: bool = Fal
             arguments.query,
             max_tokens=arguments.max_tokens - SUMMARY_TOKENS,
             where=where,
-            framing=True,
             record=is_recording and is_newest,
+            layout=Layout(framing=True),
         )
     named = {notice.casefold() for notice in context.notices}
     notices = [
@@ -122,7 +123,7 @@ def thing_text(view: View, number: int) -> str:
     """Return an entry or a fact. Raises `NotFound`."""
     if is_entry(view, number):
         return entry_text(view, view.frame(number))
-    return fact_line(view.fact(number))
+    return fact_line(view.graph.fact(number))
 
 
 def is_entry(view: View, number: int) -> bool:
@@ -135,7 +136,7 @@ def is_entry(view: View, number: int) -> bool:
         view.frame(number)
     except NotFound:
         try:
-            view.fact(number)
+            view.graph.fact(number)
         except NotFound:
             raise NotFound(
                 f"There is no entry or fact #{number} (basis {view.basis})",
@@ -147,17 +148,17 @@ def is_entry(view: View, number: int) -> bool:
 
 def _past(view: View, number: int) -> str:
     if is_entry(view, number):
-        return "\n\n".join(version_text(frame) for frame in view.history(view.frame(number)))
-    fact = view.fact(number)
+        return "\n\n".join(version_text(frame) for frame in view.history.of(view.frame(number)))
+    fact = view.graph.fact(number)
     lines = [fact_line(fact)]
-    for entry in view.history(fact):
+    for entry in view.history.of(fact):
         credit = "" if entry.act is None or not entry.act.credit else f" {entry.act.credit}"
         day = "" if entry.act is None else f"{entry.act.recorded:%Y-%m-%d} "
         lines.append(f"event {entry.seq}: {day}{entry.verb} {entry.summary}{credit}")
-    for place in view.evidence(fact):
+    for place in view.graph.evidence(fact):
         quote = "(erased)" if place.text is None else f"“{clipped(place.text, _QUOTE_SIZE)}”"
         lines.append(f"evidence [{place.source}]: {quote}")
-    return "\n".join([*lines, str(view.why(fact))])
+    return "\n".join([*lines, str(view.graph.why(fact))])
 
 
 def facts(store: Store, arguments: FactsArguments) -> str:
@@ -171,7 +172,7 @@ def facts(store: Store, arguments: FactsArguments) -> str:
         )
     view = _view(store, arguments.at, arguments.valid_at)
     if arguments.question is not None:
-        hits = view.search_facts(arguments.question, k=arguments.limit + 1)
+        hits = view.graph.search(arguments.question, k=arguments.limit + 1)
         found = [hit.fact for hit in hits]
         more = "more"
     else:

@@ -130,7 +130,7 @@ class Service:
         """
         if uri == STATUS_URI:
             return "application/json", fitted(json.dumps(self.status(), ensure_ascii=False))
-        view = self.store.view()
+        view = self.store.history.view()
         for prefix in (_FRAME_URI, _FACT_URI):
             if uri.startswith(prefix):
                 number = id_of(uri.removeprefix(prefix), prefix + "{id}")
@@ -143,8 +143,8 @@ class Service:
         )
 
     def status(self) -> Mapping[str, Any]:
-        """Return the values of `Store.info` without the path; under a scope, only its counts."""
-        info = self.store.info()
+        """Return the values of `upkeep.info` without the path; under a scope, only its counts."""
+        info = self.store.upkeep.info()
         if self.store.scope is None:
             return {name: value for name, value in info.items() if name != "file"}
         return {

@@ -14,6 +14,7 @@ from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.store import Store
 from cerata.memory.values.facts import OPEN, Entity, Fact, FactObject
 from cerata.memory.values.frames import Receipt
+from cerata.memory.values.options import PutOptions
 from cerata.memory.view import View
 from cerata.projections.columnar.relative_times import interval_of
 from cerata.projections.columnar.times import to_datetime
@@ -38,7 +39,7 @@ def remember(store: Store, arguments: RememberArguments) -> str:
     receipt = store.remember(
         arguments.text,
         tags=arguments.tags,
-        content_dates=None if about is None else [about],
+        options=PutOptions(content_dates=None if about is None else [about]),
     )
     return "\n".join([_stored(receipt), *receipt.notices])
 
@@ -51,7 +52,7 @@ def _time(store: Store, text: str | None) -> date | str | None:
     """
     if text is None or text == OPEN:
         return text
-    return to_datetime(interval_of(text, store.view().now).start)
+    return to_datetime(interval_of(text, store.history.view().now).start)
 
 
 def _stored(receipt: Receipt) -> str:
@@ -74,14 +75,14 @@ def assert_fact(store: Store, arguments: AssertArguments) -> str:
 
 def _effects(store: Store, number: int) -> list[str]:
     """Return the facts that a fact ends or contradicts."""
-    view = store.view()
-    fact = view.fact(number)
+    view = store.history.view()
+    fact = view.graph.fact(number)
     effects = [
         f"ends #{ended.id} ({statement(ended)}) on {period_text(ended.valid).split(' to ')[1]}"
-        for ended in view.fact_history(fact.subject, fact.predicate)
+        for ended in view.graph.versions(fact.subject, fact.predicate)
         if ended.ended_by == fact.id
     ]
-    for conflict in view.conflicts(fact.subject, fact.predicate):
+    for conflict in view.graph.conflicts(fact.subject, fact.predicate):
         pair = conflict.first.id, conflict.second.id
         if fact.id in pair:
             effects.append(f"contradicts #{pair[0] if pair[1] == fact.id else pair[1]}")
@@ -91,7 +92,7 @@ def _effects(store: Store, number: int) -> list[str]:
 def correct(store: Store, arguments: CorrectArguments) -> str:
     """Replace an entry, or correct a fact, and return both ids."""
     number = arguments.id
-    view = store.view()
+    view = store.history.view()
     of_fact = (arguments.object, arguments.valid_from, arguments.valid_to)
     if is_entry(view, number):
         if arguments.text is None or of_fact != (None, None, None):
@@ -108,7 +109,7 @@ def correct(store: Store, arguments: CorrectArguments) -> str:
             where="correct, text",
             remedy="Pass object, valid_from or valid_to.",
         )
-    fact = view.fact(number)
+    fact = view.graph.fact(number)
     receipt = store.correct_fact(
         number,
         object=None if arguments.object is None else _object_like(fact, arguments.object, view.now),
@@ -173,7 +174,7 @@ def _forget(store: Store, numbers: Sequence[int], reason: str | None) -> list[in
     Raises:
         Conflict: an id was corrected, and the current id is not among the ids.
     """
-    view = store.view()
+    view = store.history.view()
     entries = [number for number in numbers if is_entry(view, number)]
     already: list[int] = []
     with store.transaction(reason=reason):
@@ -185,8 +186,8 @@ def _forget(store: Store, numbers: Sequence[int], reason: str | None) -> list[in
                 if frame.active or frame.is_expired:
                     store.delete(number)
             else:
-                was_open = view.fact(number).is_known
-                if store.fact(number).is_known:
+                was_open = view.graph.fact(number).is_known
+                if store.graph.fact(number).is_known:
                     store.retract_fact(number)
             if not was_open:
                 _check_gone(view, number, numbers, is_frame=number in entries)
@@ -200,7 +201,7 @@ def _check_gone(view: View, number: int, numbers: Sequence[int], *, is_frame: bo
     if is_frame:
         current = standing_version(snapshot, number)
     else:
-        fact = current_fact(snapshot, view.fact(number))
+        fact = current_fact(snapshot, view.graph.fact(number))
         current = None if fact is None else fact.id
     if current is not None and current not in numbers:
         raise Conflict(

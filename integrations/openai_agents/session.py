@@ -113,7 +113,7 @@ class CerataSession:
         await finished(self._clear)
 
     def _newest(self, count: int | None) -> list[Item]:
-        frames = self._frames.below(self.store.view(), self._uri)
+        frames = self._frames.below(self.store.history.view(), self._uri)
         return [*islice(readable(frames, _item_of, _place_of), count)][::-1]
 
     def _add(self, items: Sequence[Item]) -> None:
@@ -130,7 +130,7 @@ class CerataSession:
 
     def _pop(self) -> Item | None:
         while True:
-            frames = self._frames.below(self.store.view(), self._uri)
+            frames = self._frames.below(self.store.history.view(), self._uri)
             newest = readable(frames, lambda frame: (frame, _item_of(frame)), _place_of)
             frame, item = next(newest, (None, None))
             if frame is None:
@@ -139,13 +139,13 @@ class CerataSession:
                 self._frames.store.delete(frame)
             except Conflict:
                 # Another one popped it, and the next look has the items that are left.
-                if self.store.view().frame(frame).active:
+                if self.store.history.view().frame(frame).active:
                     raise
             else:
                 return item
 
     def _clear(self) -> None:
-        end = self.store.view().basis
+        end = self.store.history.view().basis
 
         def delete(view: View) -> bool:
             frames = (each for each in self._frames.below(view, self._uri) if each.id <= end)

@@ -4,6 +4,7 @@ The names are those of the semantic conventions for generative AI, all in develo
 OpenTelemetry's Python package, so this module is their only place here.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 TRACER: Final = "cerata"
@@ -23,45 +24,72 @@ CREATE: Final = "create_memory"
 UPDATE: Final = "update_memory"
 DELETE: Final = "delete_memory"
 
-_READS: Final = """
-    access accesses around audit blame children chunks conflicts content cooccurring count embedding
-    entity evidence explain fact fact_history facts find_content find_stored find_uri frame
-    get history highlights last links messages neighbours paths recall rerun_recall resolve
-    search search_facts source_of tags timeline token_embedding values walk why
-"""
-_CREATIONS: Final = """
-    append apply assert_fact assert_facts extract import_events import_facts put_entity put_frame
-    put_frames remember remember_files remember_messages
-"""
-_UPDATES: Final = """
-    correct_fact declare_predicate embed_missing judge link merge_entities record_access restore
-    split_entity supersede tag unmerge unsplit update
-"""
-_DELETIONS: Final = "delete retract_fact retract_facts sweep unlink"
+_CALLS: Final = {
+    SEARCH: {
+        "": "access accesses count facts frame get messages recall search",
+        "graph": """
+            cooccurring conflicts entity evidence fact links neighbours paths resolve search
+            versions walk why
+        """,
+        "history": "around audit blame explain last of rerun tags timeline",
+        "files": "by_content by_uri children chunks content highlights source stored values",
+        "embeddings": "of tokens_of",
+    },
+    CREATE: {
+        "": "append assert_fact put_frame put_frames remember remember_messages",
+        "graph": "assert_many extract name",
+        "files": "remember",
+        "interchange": "import_events import_facts",
+        "upkeep": "apply",
+    },
+    UPDATE: {
+        "": "correct_fact judge record_access supersede update",
+        "graph": "declare link merge split unmerge unsplit",
+        "history": "restore tag",
+        "embeddings": "fill",
+    },
+    DELETE: {
+        "": "delete retract_fact",
+        "graph": "retract_many unlink",
+        "upkeep": "sweep",
+    },
+}
+
+
+def _named(calls: Mapping[str, str]) -> list[str]:
+    """Return the names of calls, those of a handle with its name: ``graph.link``."""
+    return [
+        f"{handle}.{name}" if handle else name
+        for handle, names in calls.items()
+        for name in names.split()
+    ]
+
 
 OPERATIONS: Final = {
-    name: operation
-    for operation, calls in (
-        (SEARCH, _READS),
-        (CREATE, _CREATIONS),
-        (UPDATE, _UPDATES),
-        (DELETE, _DELETIONS),
-    )
-    for name in calls.split()
+    name: operation for operation, calls in _CALLS.items() for name in _named(calls)
 }
 """The operation of each call that is a span."""
 
-VIEWS: Final = ("at", "view", "within", "true_at", "speculate")
+VIEWS: Final = ("at", "history.view", "within", "true_at", "upkeep.speculate")
 """Calls that return a view, which is traced too."""
 
-_UNTRACED: Final = """
-    actor backup basis bisect branches checkpoint close commit compact compare diff digests
-    drafts_after draw_facts draw_graph embedder entities export_events export_facts follow fork
-    frames head info log log_id maintain now path projection rebuild refresh remembered_embedder
-    replay report salvaged scope scoped shared since transaction verify
-"""
-UNTRACED: Final = frozenset(_UNTRACED.split())
+UNTRACED: Final = frozenset(
+    _named(
+        {
+            "": """
+                actor backup basis checkpoint close diff frames head log
+                log_id now path report scope scoped shared transaction verify
+            """,
+            "graph": "entities",
+            "history": "bisect compare salvaged since",
+            "stream": "commit digests follow projection refresh replay",
+            "interchange": "export_events export_facts",
+            "upkeep": "branches compact drafts_after fork info maintain rebuild",
+            "embeddings": "embedder used",
+        }
+    )
+)
 """Public names that are no span: handles, files, maintenance, and items read as they come."""
 
-QUERIES: Final = frozenset({"recall", "search", "search_facts"})
+QUERIES: Final = frozenset({"recall", "search", "graph.search"})
 """Calls whose first argument is a question."""

@@ -13,7 +13,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import Any, Final, TypeVar, cast
+from typing import Any, ClassVar, Final, TypeVar, cast
 
 import msgspec
 from opentelemetry.trace import (
@@ -28,16 +28,16 @@ from opentelemetry.trace import (
 )
 
 from cerata.aio.handles import AsyncStore
-from cerata.aio.mirror import threads_of
+from cerata.aio.mirror import public_members, threads_of
 from cerata.engine.arguments import expect_type
 from cerata.engine.errors import CerataError, InvalidInput
-from cerata.engine.packs import calls_of_packs, target
 from cerata.memory.batch.session import WriteSession
-from cerata.memory.batch.writer import session_of
-from cerata.memory.snapshot.reader import snapshot_of
+from cerata.memory.batch.writer import Writer, session_of
+from cerata.memory.handles import StoreHandle
+from cerata.memory.snapshot.reader import Reader, snapshot_of
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Context, Frame, Hit, Receipt
-from cerata.memory.view import View
+from cerata.memory.view import OfView, View, ViewHandle
 
 from . import names
 
@@ -68,7 +68,7 @@ class Tracing:
     def run(
         self,
         method: str,
-        handle: Store | View,
+        handle: Writer | Reader,
         call: Callable[..., _Result],
         *given: Any,
         **named: Any,
@@ -102,7 +102,7 @@ class Tracing:
             span.end()
         return result
 
-    def _describe(self, span: Span, handle: Store | View, result: object) -> None:
+    def _describe(self, span: Span, handle: Writer | Reader, result: object) -> None:
         basis = _basis_of(handle, result)
         if basis is not None:
             span.set_attribute(names.BASIS, basis)
@@ -118,16 +118,16 @@ class Tracing:
             span.set_attribute(names.RECORDS, text)
 
 
-def _basis_of(handle: Store | View, result: object) -> int | None:
+def _basis_of(handle: Writer | Reader, result: object) -> int | None:
     """Return the seq after a write, or of the state that was read."""
-    if isinstance(handle, View):
-        return handle.basis
+    if isinstance(handle, View | OfView):
+        return snapshot_of(handle).basis
     if isinstance(result, Context):
         return result.basis
     if isinstance(result, Receipt):
         return None if result.head is None else result.head.seq
     # No read of the file: the call has just read it.
-    return session_of(handle).log.head.seq
+    return session_of(cast("Writer", handle)).log.head.seq
 
 
 def _number_of(result: object) -> int | None:
@@ -157,6 +157,14 @@ def _contents_of(result: object) -> list[dict[str, object]]:
     ]
 
 
+def _around(
+    handle: Any, name: str, call: Callable[..., _Result], *given: Any, **named: Any
+) -> _Result:
+    """Return the result of a function of a pack over a traced store or view, as a span."""
+    tracing: Tracing = handle._tracing
+    return tracing.run(name, handle, call, *given, **named)
+
+
 class TracedStore(Store):
     """A store whose calls are spans: `trace`.
 
@@ -164,6 +172,8 @@ class TracedStore(Store):
       closes that file.
     - Its views, and stores of narrower scopes, are traced too.
     """
+
+    around_call = _around
 
     def __init__(self, session: WriteSession) -> None:
         super().__init__(session)
@@ -176,6 +186,8 @@ class TracedStore(Store):
 @dataclass(frozen=True, repr=False)
 class TracedView(View):
     """A view whose reads are spans."""
+
+    around_call: ClassVar[Callable[..., Any]] = _around
 
     _tracing: Tracing = field(compare=False, kw_only=True)
 
@@ -199,25 +211,35 @@ def _spanned(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _late(name: str) -> Callable[..., Any]:
-    """Return the call of a pack, which is imported when it runs."""
+def _trace_calls(kind: Any, base: type, prefix: str = "") -> None:
+    """Give a class the calls of its base as spans, and handles whose calls are spans."""
+    for name, member in public_members(base):
+        if isinstance(member, StoreHandle | ViewHandle):
+            own = type(f"Traced{member.kind.__name__}", (_OfTraced, member.kind), {})
+            _trace_calls(own, member.kind, f"{name}.")
+            handle = type(member)(cast("Any", own))
+            handle.__set_name__(kind, name)
+            setattr(kind, name, handle)
+        elif prefix + name in names.OPERATIONS:
+            setattr(kind, name, _spanned(prefix + name, getattr(base, name)))
+        elif prefix + name in names.VIEWS:
+            setattr(kind, name, _viewing(getattr(base, name)))
 
-    def run(handle: Any, /, *given: Any, **named: Any) -> Any:
-        return target(name)(handle, *given, **named)
 
-    return run
+class _OfTraced:
+    """A handle of a traced store or view."""
+
+    @property
+    def _tracing(self) -> Tracing:
+        handle: Any = self
+        tracing: Tracing = (
+            handle._view._tracing if isinstance(self, OfView) else handle._session.request_id
+        )
+        return tracing
 
 
-for _kind, _base in ((TracedStore, Store), (TracedView, View)):
-    for _name in names.OPERATIONS:
-        if hasattr(_base, _name):
-            setattr(_kind, _name, _spanned(_name, getattr(_base, _name)))
-    for _name in names.VIEWS:
-        if hasattr(_base, _name):
-            setattr(_kind, _name, _viewing(getattr(_base, _name)))
-for _name, _target in calls_of_packs().items():
-    if _name in names.OPERATIONS:
-        setattr(TracedStore, _name, _spanned(_name, _late(_target)))
+_trace_calls(TracedStore, Store)
+_trace_calls(TracedView, View)
 
 
 _Store = TypeVar("_Store", Store, AsyncStore)

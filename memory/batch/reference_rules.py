@@ -282,5 +282,5 @@ def check_not_closed(frame: int, frames: Frames, n: int) -> None:
     raise Conflict(
         f"Frame {frame:,} was {'deleted' if is_known else 'closed'}",
         where=f"event {closing.seq:,}" if is_known else None,
-        remedy="Pass a frame that is current; view.history returns its versions.",
+        remedy="Pass a frame that is current; view.history.of returns its versions.",
     )

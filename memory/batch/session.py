@@ -511,12 +511,12 @@ class WriteSession:
             is_salted |= draft.salt is not None
         if Branch in kinds:
             raise InvalidInput(
-                "A branch is the first event of a fork, which only fork() writes",
-                remedy="Call fork().",
+                "A branch is the first event of a fork, which only upkeep.fork() writes",
+                remedy="Call upkeep.fork().",
             )
         if Erase in kinds:
             raise InvalidInput(
-                "An erase event says that contents were left out, which only compact() does",
+                "An erase event says that contents were left out, which only upkeep.compact() does",
                 remedy="Call compact(horizon=…).",
             )
         if is_salted:

@@ -122,5 +122,5 @@ class SpaceRules(Rule):
             raise InvalidInput(
                 f"The space {embedding.space!r} has vectors of {shape[1]:,} dimensions "
                 f"({shape[0]}) and of {of_space[1]:,} ({of_space[0]})",
-                remedy="Pass another name in space= for vectors of another embedder.",
+                remedy="Pass another cerata.Vectors(space=…) for vectors of another embedder.",
             )

@@ -45,7 +45,7 @@ class Writer(Reader, Handle):
 def takes_scope(
     command: Callable[Concatenate[_Writer, _Arguments], _Result],
 ) -> Callable[Concatenate[_Writer, _Arguments], _Result]:
-    """Decorate a command with ``scope=``, which replaces a scope that is required and missing.
+    """Decorate a command whose scope replaces a required scope that is missing.
 
     The call is then one of `Store.scoped`, so its look-ups and checks stay within the scope too.
     """
@@ -55,12 +55,17 @@ def takes_scope(
         writer: _Writer, /, *arguments: _Arguments.args, **named: _Arguments.kwargs
     ) -> _Result:
         session = session_of(writer)
-        if session.reach is scopes.MISSING and (scope := named.get("scope")) is not None:
+        if session.reach is scopes.MISSING and (scope := _scope_of(named)) is not None:
             scoped = session.scoped(cast("Mapping[str, ScopeValue]", scope))
             writer = type(writer)(scoped)
         return command(writer, *arguments, **named)
 
     return call
+
+
+def _scope_of(named: Mapping[str, object]) -> object:
+    """Return the scope of a call, its own argument or one of its options."""
+    return named.get("scope") or getattr(named.get("options"), "scope", None)
 
 
 def session_of(writer: Writer) -> WriteSession:

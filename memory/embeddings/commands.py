@@ -54,7 +54,7 @@ BATCH_FRAMES: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedFrames(PlainValue):
-    """The result of `Store.embed_missing`.
+    """The result of `Store.embeddings.fill`.
 
     - ``frames`` counts the frames that got a vector.
     - ``asked`` counts the texts that the embedder got; texts with a vector in the log are not sent.
@@ -82,7 +82,7 @@ class EmbeddingCommands(Writer):
         """The embedder passed to `open`, else the remembered built-in if it is installed."""
         return self._session.embedder
 
-    def embed_missing(
+    def fill(
         self,
         *,
         where: Filter | None = None,
@@ -119,8 +119,8 @@ class EmbeddingCommands(Writer):
             )
         if self._session.in_transaction:
             raise InvalidInput(
-                "embed_missing writes several batches and cannot run in a transaction",
-                remedy="Call embed_missing() after the block.",
+                "embeddings.fill writes several batches and cannot run in a transaction",
+                remedy="Call embeddings.fill() after the block.",
             )
         callable_embedders.check_batch(batch)
         self._session.check_writable()
@@ -159,7 +159,7 @@ class EmbeddingCommands(Writer):
             raise Conflict(
                 f"Other writers appended first in each of {batch_attempts.ATTEMPTS:,} attempts",
                 where="the change of the embedder",
-                remedy="Call embed_missing() again when fewer processes write.",
+                remedy="Call embeddings.fill() again when fewer processes write.",
             )
         counts = zip(spaces, written, asked_for, passed, strict=True)
         embedded, *tokens = (EmbeddedFrames(*count) for count in counts)
@@ -184,8 +184,8 @@ class EmbeddingCommands(Writer):
                 kept += [] if used is None else [used.space]
         if kept and (where is not None or len(session.scope or ()) > 1):
             return tuple(
-                f"The memory still uses the embedder of {space!r}; embed_missing() without where=, "
-                "by a store of the whole tenant, changes it"
+                f"The memory still uses the embedder of {space!r}; embeddings.fill() without "
+                "where=, by a store of the whole tenant, changes it"
                 for space in kept
             )
         if not scopes:

@@ -212,6 +212,6 @@ def _fits(session: WriteSession, embedder: Embedder, used: Sequence[Used | None]
         raise InvalidInput(
             f"The memory uses the embedder of {use.space!r}, not {embedder.identity.space!r}",
             where=f"event {use.seq:,}",
-            remedy="Open it without embedder=, or call embed_missing() to change its embedder.",
+            remedy="Open it without embedder=, or call embeddings.fill() to change its embedder.",
         )
     return True

@@ -1,4 +1,4 @@
-"""Bulk fact commands: `import_facts`, from exported lines, and `extract`, from the text of frames.
+"""Bulk fact commands: `interchange.import_facts`, from lines, and `graph.extract`, from frames.
 
 Owns the two calls. Leaves out their work (`importing`, `extraction`).
 """
@@ -24,10 +24,8 @@ if TYPE_CHECKING:
     from .importing import ImportedFacts, Progress
 
 
-class BulkFactCommands(Writer):
-    """The calls that write many facts in several batches, and so cannot join a transaction."""
-
-    # --- lines -----------------------------------------------------------------------------------
+class FactImport(Writer):
+    """The call that imports facts, in several batches."""
 
     def import_facts(
         self,
@@ -36,7 +34,7 @@ class BulkFactCommands(Writer):
         progress: Progress | None = None,
         actor: str | None = None,
     ) -> ImportedFacts:
-        """Write the facts and entities in lines of `export_facts` (docs/facts.md).
+        """Write the facts and entities in lines of `interchange.export_facts` (docs/facts.md).
 
         A thousand lines are a batch, durable before the next is read. Lines that an earlier import
         wrote add nothing, so a repeated call continues after an interrupt.
@@ -56,13 +54,15 @@ class BulkFactCommands(Writer):
 
         if self._session.in_transaction:
             raise InvalidInput(
-                "import_facts writes several batches and cannot run in a transaction",
-                remedy="Call import_facts() after the block.",
+                "interchange.import_facts writes several batches and cannot run in a transaction",
+                remedy="Call interchange.import_facts() after the block.",
             )
         self._session.check_writable()
         return import_facts(self._session.by(actor).acting(Role.IMPORTER), lines, progress)
 
-    # --- extraction ------------------------------------------------------------------------------
+
+class FactExtraction(Writer):
+    """The call that reads facts in frames, in several batches."""
 
     def extract(
         self,
@@ -101,12 +101,13 @@ class BulkFactCommands(Writer):
 
         if self._session.in_transaction:
             raise InvalidInput(
-                "extract writes several batches and cannot run in a transaction",
-                remedy="Call extract() after the block.",
+                "graph.extract writes several batches and cannot run in a transaction",
+                remedy="Call graph.extract() after the block.",
             )
         if frames is not None and where is not None:
             raise InvalidInput(
-                "extract takes frames or where, not both", remedy="Leave out frames= or where=."
+                "graph.extract takes frames or where, not both",
+                remedy="Leave out frames= or where=.",
             )
         if not dry_run:
             self._session.check_writable()
@@ -123,3 +124,7 @@ class BulkFactCommands(Writer):
         chosen = EnglishFacts() if extractor is None else extractor
         session = self._session.by(actor).acting(Role.EXTRACTOR)
         return extract(session, ids, chosen, dry_run=dry_run, report=report)
+
+    # --- lines -----------------------------------------------------------------------------------
+
+    # --- extraction ------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Never
 
 from cerata.engine.arguments import expect_bool, expect_integer
 from cerata.engine.codec import tenant_of
@@ -35,6 +35,8 @@ from ..batch.session import contents_of
 from ..batch.writer import Writer, takes_scope
 from ..values.arguments import arguments_hash, full_scope, listed, scope_under
 from ..values.frames import Receipt, id_in
+from ..values.options import FACT, FactOptions, checked
+from ..values.renamed import refuse
 
 if TYPE_CHECKING:
     from cerata.projections.facts.repeats import Repeats
@@ -66,67 +68,11 @@ _OF_NO_THING: Final = ("declare_predicate", "put_entity")
 """The calls whose event has no id among `Receipt.ids`."""
 
 
-class FactCommands(Writer):
-    """The calls that write facts; each is a durable batch, or joins the open transaction."""
-
-    def assert_fact(
-        self,
-        subject: str | Entity,
-        predicate: str,
-        object: FactObject,  # noqa: A002 - the word of the field
-        *,
-        valid_from: date | str | None = None,
-        valid_to: date | str | None = None,
-        confidence: float = 1.0,
-        source: str = "observed",
-        evidence: Sequence[EvidenceLike] = (),
-        assumptions: Sequence[str] = (),
-        because: FactId | None = None,
-        scope: Mapping[str, ScopeValue] | None = None,
-        key: str | None = None,
-        actor: str | None = None,
-    ) -> Receipt:
-        """Assert that a fact is true during [valid_from, valid_to). Durable on return.
-
-        The time "open" means no beginning, or no end. A repeated assertion of a known fact adds to
-        its evidence; without anything new it writes nothing: ``added`` is False (docs/facts.md).
-
-        Args:
-            subject: Name of the entity that the fact is about, or an `Entity`.
-            predicate: Name of the property or relation.
-            object: The value, or an `Entity`.
-            valid_from: Aware datetime, ISO string, or "open"; by default when it is recorded.
-            valid_to: Aware datetime, ISO string, or "open", which is the default.
-            confidence: Probability that the fact is true, from 0 to 1.
-            source: "observed", "inferred", "hypothesis" or "synthetic".
-            evidence: Frames in which the fact was read, or (frame, start, end) in UTF-8 bytes.
-            assumptions: Texts: the assumptions under which the fact holds.
-            because: The fact that led to this fact.
-            scope: Names and values that narrow the store's scope.
-            key: Idempotency key; the same call again returns the first receipt. A call that writes
-                nothing leaves the key unused.
-            actor: Name of the writer; default that of the transaction, else of the store.
-
-        Raises:
-            InvalidInput: a value cannot be stored, or the period is empty or inverted.
-            NotFound: evidence names no frame, or ``because`` no event.
-        """
-        assertion = fact_drafts.Assertion(
-            subject,
-            predicate,
-            object,
-            valid_from,
-            valid_to,
-            confidence,
-            source,
-            evidence,
-            assumptions,
-            because,
-        )
-        return self.assert_facts([assertion], scope=scope, key=key, actor=actor)
+class FactBatches(Writer):
+    """The batches of facts, which a store and its graph write."""
 
     @takes_scope
-    def assert_facts(
+    def _assert_all(
         self,
         facts: Iterable[Assertion | tuple[str | Entity, str, FactObject]],
         *,
@@ -134,21 +80,6 @@ class FactCommands(Writer):
         key: str | None = None,
         actor: str | None = None,
     ) -> Receipt:
-        """Assert many facts as one batch: all of them or none. Durable on return.
-
-        Facts that are known without a change are not written; ``ids`` names them, too.
-
-        Args:
-            facts: Each an `Assertion`, or (subject, predicate, object); at most 10,000.
-            scope: Names and values that narrow the store's scope.
-            key: Idempotency key; the same call again returns the first receipt. A call that writes
-                nothing leaves the key unused.
-            actor: Name of the writer; default that of the transaction, else of the store.
-
-        Raises:
-            InvalidInput: as `assert_fact`.
-            NotFound: as `assert_fact`.
-        """
         stamped = full_scope(scope, self._session.scope)
         now = self._session.log.environment.now_us()
         drafts = [
@@ -199,6 +130,105 @@ class FactCommands(Writer):
                 ids.append(next(written) if known is None else known)
         return replace(receipt, id=ids[0], ids=tuple(ids))
 
+    def _retract_all(
+        self,
+        facts: Iterable[FactId],
+        *,
+        actor: str | None = None,
+        reason: str | None = None,
+    ) -> Receipt:
+        scope = full_scope(None, self._session.scope)
+        numbers = [fact_values.fact_id(fact) for fact in listed("facts", facts)]
+        self._session.record_call(scope, "retract_facts", numbers)
+        drafts = [Draft(RetractFact(fact=number), scope) for number in numbers]
+        with self._naming_current(numbers):
+            return self._session.by(actor, reason).write(drafts)
+
+    @contextmanager
+    def _naming_current(self, numbers: Sequence[int]) -> Generator[None]:
+        """Name the newest correction in the refusal of a fact that was corrected already."""
+        try:
+            yield
+        except Conflict as error:
+            snapshot = self._snapshot()
+            for number in numbers:
+                current = fact_corrections.current_fact(snapshot, snapshot.fact_at(number))
+                if current is not None and not snapshot.fact_at(number).is_known:
+                    raise Conflict(
+                        f"Fact {number:,} was corrected by fact {current.id:,}",
+                        where=error.where,
+                        remedy=f"Pass fact {current.id:,} instead.",
+                    ) from error
+            raise
+
+    def _unchanged(self, snapshot: Snapshot, ids: tuple[int, ...], call: str = "") -> Receipt:
+        """Return the receipt of a call that adds nothing to things with ids."""
+        self._session.check_writable()
+        block = self._session.ids
+        head = None if block is not None else snapshot.head
+        ids = tuple(map(shown_id, ids))
+        made = () if call in _OF_NO_THING else ids
+        return Receipt(ids[0], made, (), head, durable=block is None, added=False, _block=block)
+
+
+class FactCommands(FactBatches):
+    """The calls that write a fact; each is a durable batch, or joins the open transaction."""
+
+    def assert_fact(
+        self,
+        subject: str | Entity,
+        predicate: str,
+        object: FactObject,  # noqa: A002 - the word of the field
+        *,
+        valid_from: date | str | None = None,
+        valid_to: date | str | None = None,
+        confidence: float = 1.0,
+        source: str = "observed",
+        evidence: Sequence[EvidenceLike] = (),
+        options: FactOptions = FACT,
+        **_moved: Never,
+    ) -> Receipt:
+        """Assert that a fact is true during [valid_from, valid_to). Durable on return.
+
+        The time "open" means no beginning, or no end. A repeated assertion of a known fact adds to
+        its evidence; without anything new it writes nothing: ``added`` is False (docs/facts.md).
+
+        Args:
+            subject: Name of the entity that the fact is about, or an `Entity`.
+            predicate: Name of the property or relation.
+            object: The value, or an `Entity`.
+            valid_from: Aware datetime, ISO string, or "open"; by default when it is recorded.
+            valid_to: Aware datetime, ISO string, or "open", which is the default.
+            confidence: Probability that the fact is true, from 0 to 1.
+            source: "observed", "inferred", "hypothesis" or "synthetic".
+            evidence: Frames in which the fact was read, or (frame, start, end) in UTF-8 bytes.
+            options: Assumptions, the fact that led to this fact, and where the write goes. A call
+                with a key that writes nothing leaves the key unused.
+
+        Raises:
+            InvalidInput: a value cannot be stored, or the period is empty or inverted.
+            NotFound: evidence names no frame, or ``because`` no event.
+        """
+        if _moved:
+            refuse("assert_fact", _moved)
+        if options is not FACT:
+            checked("options", options, FactOptions)
+        assertion = fact_drafts.Assertion(
+            subject,
+            predicate,
+            object,
+            valid_from,
+            valid_to,
+            confidence,
+            source,
+            evidence,
+            options.assumptions,
+            options.because,
+        )
+        return self._assert_all(
+            [assertion], scope=options.scope, key=options.key, actor=options.actor
+        )
+
     def retract_fact(
         self,
         fact: FactId,
@@ -217,32 +247,7 @@ class FactCommands(Writer):
             NotFound: no such fact exists.
             Conflict: the fact is retracted already.
         """
-        return self.retract_facts([fact], actor=actor, reason=reason)
-
-    def retract_facts(
-        self,
-        facts: Iterable[FactId],
-        *,
-        actor: str | None = None,
-        reason: str | None = None,
-    ) -> Receipt:
-        """Retract many facts as one batch: all of them or none. Durable on return.
-
-        Args:
-            facts: The facts, their ids, or their receipts.
-            actor: Name of the writer; default that of the transaction, else of the store.
-            reason: The reason, for readers of the log; default that of the transaction.
-
-        Raises:
-            NotFound: a fact does not exist.
-            Conflict: a fact is retracted already, or named twice.
-        """
-        scope = full_scope(None, self._session.scope)
-        numbers = [fact_values.fact_id(fact) for fact in listed("facts", facts)]
-        self._session.record_call(scope, "retract_facts", numbers)
-        drafts = [Draft(RetractFact(fact=number), scope) for number in numbers]
-        with self._naming_current(numbers):
-            return self._session.by(actor, reason).write(drafts)
+        return self._retract_all([fact], actor=actor, reason=reason)
 
     def correct_fact(
         self,
@@ -319,27 +324,59 @@ class FactCommands(Writer):
                 [Draft(RetractFact(fact=old.id), scope), Draft(draft.body, scope, causation=-place)]
             )
 
-    @contextmanager
-    def _naming_current(self, numbers: Sequence[int]) -> Generator[None]:
-        """Name the newest correction in the refusal of a fact that was corrected already."""
-        try:
-            yield
-        except Conflict as error:
-            snapshot = self._snapshot()
-            for number in numbers:
-                current = fact_corrections.current_fact(snapshot, snapshot.fact_at(number))
-                if current is not None and not snapshot.fact_at(number).is_known:
-                    raise Conflict(
-                        f"Fact {number:,} was corrected by fact {current.id:,}",
-                        where=error.where,
-                        remedy=f"Pass fact {current.id:,} instead.",
-                    ) from error
-            raise
+
+class FactGraphCommands(FactBatches):
+    """The calls that write many facts, predicates and entities; each is a durable batch."""
+
+    def assert_many(
+        self,
+        facts: Iterable[Assertion | tuple[str | Entity, str, FactObject]],
+        *,
+        scope: Mapping[str, ScopeValue] | None = None,
+        key: str | None = None,
+        actor: str | None = None,
+    ) -> Receipt:
+        """Assert many facts as one batch: all of them or none. Durable on return.
+
+        Facts that are known without a change are not written; ``ids`` names them, too.
+
+        Args:
+            facts: Each an `Assertion`, or (subject, predicate, object); at most 10,000.
+            scope: Names and values that narrow the store's scope.
+            key: Idempotency key; the same call again returns the first receipt. A call that writes
+                nothing leaves the key unused.
+            actor: Name of the writer; default that of the transaction, else of the store.
+
+        Raises:
+            InvalidInput: as `assert_fact`.
+            NotFound: as `assert_fact`.
+        """
+        return self._assert_all(facts, scope=scope, key=key, actor=actor)
+
+    def retract_many(
+        self,
+        facts: Iterable[FactId],
+        *,
+        actor: str | None = None,
+        reason: str | None = None,
+    ) -> Receipt:
+        """Retract many facts as one batch: all of them or none. Durable on return.
+
+        Args:
+            facts: The facts, their ids, or their receipts.
+            actor: Name of the writer; default that of the transaction, else of the store.
+            reason: The reason, for readers of the log; default that of the transaction.
+
+        Raises:
+            NotFound: a fact does not exist.
+            Conflict: a fact is retracted already, or named twice.
+        """
+        return self._retract_all(facts, actor=actor, reason=reason)
 
     # --- predicates and entities -----------------------------------------------------------------
 
     @takes_scope
-    def declare_predicate(
+    def declare(
         self,
         predicate: str,
         *,
@@ -372,7 +409,7 @@ class FactCommands(Writer):
         )
 
     @takes_scope
-    def put_entity(
+    def name(
         self,
         name: str | Entity,
         *,
@@ -407,7 +444,7 @@ class FactCommands(Writer):
         )
 
     @takes_scope
-    def merge_entities(
+    def merge(
         self,
         entity: str | Entity,
         into: str | Entity,
@@ -415,7 +452,7 @@ class FactCommands(Writer):
         scope: Mapping[str, ScopeValue] | None = None,
         actor: str | None = None,
     ) -> Receipt:
-        """Read an entity as another from here on, until `unmerge`. Durable on return.
+        """Read an entity as another from here on, until `graph.unmerge`. Durable on return.
 
         Args:
             entity: Name of the entity that disappears from reads.
@@ -463,7 +500,7 @@ class FactCommands(Writer):
         )
 
     @takes_scope
-    def split_entity(
+    def split(
         self,
         entity: str | Entity,
         into: str | Entity,
@@ -570,15 +607,6 @@ class FactCommands(Writer):
             return self._unchanged(
                 snapshot, (fact_conversion.id_of_seq(seq, snapshot.basis),), name
             )
-
-    def _unchanged(self, snapshot: Snapshot, ids: tuple[int, ...], call: str = "") -> Receipt:
-        """Return the receipt of a call that adds nothing to things with ids."""
-        self._session.check_writable()
-        block = self._session.ids
-        head = None if block is not None else snapshot.head
-        ids = tuple(map(shown_id, ids))
-        made = () if call in _OF_NO_THING else ids
-        return Receipt(ids[0], made, (), head, durable=block is None, added=False, _block=block)
 
 
 def _new(drafts: Sequence[Draft], repeats: Sequence[int | Twin | None]) -> list[Draft]:

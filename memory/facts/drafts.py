@@ -33,7 +33,7 @@ EvidenceLike = FactEvidence | FrameId | tuple[FrameId, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """A fact to assert, for `Store.assert_facts`; fields as in `assert_fact`."""
+    """A fact to assert, for `Store.graph.assert_many`; fields as in `assert_fact`."""
 
     subject: str | Entity
     predicate: str

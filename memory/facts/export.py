@@ -76,7 +76,7 @@ def export_facts(snapshot: Snapshot, *, history: bool = False) -> Iterator[str]:
     if snapshot.unsalted_drafts:
         raise InvalidInput(
             "The view has pending events of an open transaction",
-            remedy="Call export_facts() after the block.",
+            remedy="Call interchange.export_facts() after the block.",
         )
     return _lines(snapshot, history=history)
 

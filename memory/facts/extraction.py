@@ -373,7 +373,7 @@ def _failed(
     return ExtractorFailed(
         f"The extractor {extractor.name!r} {fault}",
         where=where,
-        remedy="Repair the extractor and call extract() again; finished frames are skipped.",
+        remedy="Repair the extractor and call graph.extract() again; finished frames are skipped.",
         extractor=extractor.name,
         frame=frame.id,
     )

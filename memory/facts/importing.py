@@ -140,7 +140,7 @@ def _each(lines: Iterable[str | bytes]) -> Iterator[bytes]:
         each = iter(partial(read, LINE_SIZE_MAX + len("\r\n")), type(read(0))())
     for number, line in enumerate(each, start=1):
         with _naming(number):
-            remedy = "Pass the lines of export_facts()."
+            remedy = "Pass the lines of interchange.export_facts()."
             expect_type("The line", line, str | bytes, "str or bytes", remedy)
             if isinstance(line, str) and not is_unicode(line):
                 raise InvalidInput(
@@ -371,7 +371,7 @@ class _Import:
                 if not line.facts:
                     raise InvalidInput(
                         "facts must name an earlier line, and is empty",
-                        remedy="Pass the lines of export_facts().",
+                        remedy="Pass the lines of interchange.export_facts().",
                     )
                 return SplitEntity(
                     entity=_entity(line.entity),
@@ -471,6 +471,6 @@ def _hash(text: str) -> bytes:
         raise InvalidInput(
             f"A content hash must be {2 * CONTENT_HASH_SIZE} hexadecimal digits, not {text!r:.60}",
             where="evidence",
-            remedy="Pass the lines of export_facts().",
+            remedy="Pass the lines of interchange.export_facts().",
         )
     return content

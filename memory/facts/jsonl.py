@@ -178,7 +178,7 @@ def decode(data: bytes) -> AnyLine:
             f"The line is of version {head.version}, and this Cerata reads {VERSION}",
             remedy="Import the lines with the Cerata that exported them, or a newer version.",
         )
-    expect_one_of("type", head.type, _KINDS, "Pass the lines of export_facts().")
+    expect_one_of("type", head.type, _KINDS, "Pass the lines of interchange.export_facts().")
     try:
         return _decoder.decode(data)
     except UNDECODABLE as error:
@@ -217,7 +217,9 @@ def meant(kind_name: str, value: PlainObject) -> FactObject:
     Raises:
         InvalidInput: the kind is unknown, or the value is not of the kind.
     """
-    expect_one_of("object_kind", kind_name, KIND_NAMES, "Pass the lines of export_facts().")
+    expect_one_of(
+        "object_kind", kind_name, KIND_NAMES, "Pass the lines of interchange.export_facts()."
+    )
     kind = KIND_NAMES[kind_name]
     plain_type = _PLAIN_TYPES.get(kind, str)
     if type(value) is not plain_type and not (plain_type is float and type(value) is int):

@@ -133,6 +133,10 @@ class FactReads(Reader):
             spans = [span for span in spans if span.valid.end > present]
         return [fact_conversion.to_fact(facts, span, snapshot.basis, present) for span in spans]
 
+
+class FactGraphReads(Reader):
+    """The reads of one fact, and of entities."""
+
     def fact(self, fact: FactId) -> Fact:
         """Return a fact, retracted or not, as of this view.
 
@@ -145,7 +149,7 @@ class FactReads(Reader):
         snapshot = self._snapshot()
         return snapshot.fact_at(fact_values.fact_id(fact, snapshot.ids))
 
-    def fact_history(self, subject: str | Entity, predicate: str | None = None) -> list[Fact]:
+    def versions(self, subject: str | Entity, predicate: str | None = None) -> list[Fact]:
         """Return every fact of a subject, oldest first; also ended, retracted and invalid facts.
 
         Each has its valid period and its known period.
@@ -220,24 +224,7 @@ class FactReads(Reader):
             for key, (first, second, shared) in sorted(pairs.items())
         ]
 
-    def export_facts(self, *, history: bool = False) -> Iterator[str]:
-        """Yield the facts and entities as JSON Lines, without line ends.
-
-        `Store.import_facts` writes them into another memory (docs/facts.md). Cost: a pass over the
-        log.
-
-        Args:
-            history: Also yield retracted facts, each with its retraction.
-
-        Raises:
-            InvalidInput: the view has pending events of an open transaction.
-        """
-        with loading("the part that exports facts"):
-            from .export import export_facts
-
-        return export_facts(self._snapshot(), history=expect_bool("history", history))
-
-    def search_facts(
+    def search(
         self, query: str | Entity, *, k: int = 10, valid_at: date | str | None = None
     ) -> list[FactHit]:
         """Return the best ``k`` facts for a question in plain language, best first.
@@ -260,8 +247,6 @@ class FactReads(Reader):
         return fact_search.search_facts(
             snapshot, query.name if isinstance(query, fact_values.Entity) else query, k
         )
-
-    # --- entities --------------------------------------------------------------------------------
 
     def resolve(self, name: str | Entity) -> list[str]:
         """Return the names of the entities with a name or alias, in order of their first event.
@@ -302,6 +287,29 @@ class FactReads(Reader):
             info = _entity_info(row, snapshot)
             if kind is None or info.kind == kind:
                 yield info
+
+
+class FactExport(Reader):
+    """The read that exports facts."""
+
+    def export_facts(self, *, history: bool = False) -> Iterator[str]:
+        """Yield the facts and entities as JSON Lines, without line ends.
+
+        Another memory takes them with `interchange.import_facts` (docs/facts.md). Cost: a pass over
+        the log.
+
+        Args:
+            history: Also yield retracted facts, each with its retraction.
+
+        Raises:
+            InvalidInput: the view has pending events of an open transaction.
+        """
+        with loading("the part that exports facts"):
+            from .export import export_facts
+
+        return export_facts(self._snapshot(), history=expect_bool("history", history))
+
+    # --- entities --------------------------------------------------------------------------------
 
 
 def _entity_info(row: EntityRow, snapshot: Snapshot) -> EntityInfo:

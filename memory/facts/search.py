@@ -92,7 +92,7 @@ def relevant_facts(snapshot: Snapshot, query: str, *, where: Filter | None = Non
     its words of content (`FactText.sharing`). ``where`` narrows both (`filtering`).
 
     Cost: a look-up for each run of words, and the postings of the words; if a fact matches, as
-    `search_facts`.
+    `graph.search`.
     """
     if not snapshot.facts_at.row_count:
         return []

@@ -8,20 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final, Never, cast
 
 import msgspec
 
 from cerata.engine.arguments import expect_integer, expect_type
 from cerata.engine.errors import InvalidInput, Unsupported
 from cerata.engine.events import (
-    AccessFrames,
     DeleteFrame,
     Draft,
     EventBody,
     JsonValue,
-    ScopeValue,
     SupersedeFrame,
     UnknownBody,
 )
@@ -30,6 +27,8 @@ from cerata.engine.late import late
 from ..batch.writer import Writer, takes_scope
 from ..values.arguments import full_scope, listed, scope_under, within_scope
 from ..values.frames import FrameId, Receipt, frame_id
+from ..values.options import NO_VECTORS, PUT, PutOptions, Vectors, check_unused, checked
+from ..values.renamed import refuse
 from .drafts import (
     check_not_empty,
     frame_draft,
@@ -46,9 +45,7 @@ if TYPE_CHECKING:
     from ..embeddings import drafts as embedded_drafts
     from ..values import token_vectors
     from ..values import vectors as vector_values
-    from ..values.vectors import Vector, Vectors
     from . import closing as frame_closing
-    from . import messages as frame_messages
     from . import replacement as frame_replacement
 else:
     filters = late("cerata.projections.frames.filters")
@@ -56,8 +53,14 @@ else:
     token_vectors = late("cerata.memory.values.token_vectors")
     vector_values = late("cerata.memory.values.vectors")
     frame_closing = late("cerata.memory.frames.closing")
-    frame_messages = late("cerata.memory.frames.messages")
     frame_replacement = late("cerata.memory.frames.replacement")
+
+
+_OF_ONE_FRAME: Final = ("because", "content_dates", "embed_limit", "replace", "search_text")
+"""Options that belong to a single frame or to a file."""
+_OF_FILES: Final = ("embed_limit",)
+_OF_QUESTIONS: Final = ("token_weights", "approximate", "min_cosine")
+"""Fields of vectors that belong to a question."""
 
 
 class FrameCommands(Writer):
@@ -66,6 +69,7 @@ class FrameCommands(Writer):
     @takes_scope
     def put_frame(
         self,
+        /,
         content: str | bytes,
         *,
         kind: str = "text",
@@ -73,56 +77,27 @@ class FrameCommands(Writer):
         uri: str | None = None,
         title: str | None = None,
         tags: Sequence[str] = (),
-        labels: Sequence[str] = (),
         metadata: Mapping[str, JsonValue] | None = None,
-        track: str | None = None,
-        parent: FrameId | None = None,
-        content_dates: Sequence[date | str] | None = None,
-        created: date | str | None = None,
-        search_text: str | None = None,
-        scope: Mapping[str, ScopeValue] | None = None,
-        embedding: Vector | None = None,
-        space: str | None = None,
-        token_embedding: Vectors | None = None,
-        tokens_space: str | None = None,
-        key: str | None = None,
-        replace: bool = False,
-        actor: str | None = None,
-        expires: date | str | None = None,
-        because: int | None = None,
+        vectors: Vectors = NO_VECTORS,
+        options: PutOptions = PUT,
+        **_moved: Never,
     ) -> Receipt:
         """Put one frame without splitting or deduplication. Durable on return.
 
-        The frame is stored with its content hash, so `find_content` and `find_stored` find it.
-        Without ``embedding`` and ``token_embedding`` the store's embedder computes the vectors that
-        it supports (docs/embedders.md).
+        The frame is stored with its content hash, so `files.by_content` and `files.stored` find it.
+        Without ``vectors`` the store's embedder computes them (docs/embedders.md).
 
         Args:
-            content: A str, or bytes, which are searched by ``search_text``, title and tags alone.
+            content: A str, or bytes, which are searched by `PutOptions.search_text`, title and tags
+                alone.
             kind: The structure of the frame, such as "message"; default "text".
             role: The speaker, such as "user"; default none.
             uri: The address of the content's source; default none.
             title: The title, which is searched too; default none.
             tags: Tags, which are searched and filtered by; default none.
-            labels: Labels, which are filtered by; default none.
             metadata: Further names and JSON values, which are filtered by; default none.
-            track: A named line of frames that the frame belongs to; default none.
-            parent: The frame above this frame; default none.
-            content_dates: Dates that the content names, as datetimes or ISO strings; default those
-                that the text names ("yesterday", "8 May 2023"), relative to ``created``.
-            created: When the content was created; default the time of recording.
-            search_text: Text to search in place of the content, as for bytes; default none.
-            scope: Names and values to add to the store's scope; default the store's scope.
-            embedding: The vector of the content, (dimension,); default from the store's embedder.
-            space: The name of the space of ``embedding``; its vectors have a single dimension.
-            token_embedding: A vector for each token, (tokens, dimension), stored as int8.
-            tokens_space: The name of the space of ``token_embedding``.
-            key: An idempotency key: the same key and arguments return the first receipt.
-            replace: Supersede the current frames with this ``uri`` in the same scope, also if other
-                writers replace them at the same time: one remains. Default False.
-            actor: Name of the writer; default that of the transaction, else of the store.
-            expires: The time from which reads of many frames leave the frame out; default never.
-            because: The event that led to the frame, recorded as its causation; default none.
+            vectors: Vectors of the content; default from the store's embedder.
+            options: Labels, times, relations, and where the write goes.
 
         Raises:
             InvalidInput: a value cannot be stored; ``expires`` is past; ``replace`` without
@@ -133,85 +108,91 @@ class FrameCommands(Writer):
             IdempotencyConflict: the key was used with other arguments.
             EmbedderFailed: the embedder failed; nothing was written.
         """
+        if _moved:
+            refuse("put_frame", _moved)
         check_not_empty(content)
+        if options is not PUT:
+            checked("options", options, PutOptions)
+            check_unused("put_frame", options, _OF_FILES)
+        if vectors is not NO_VECTORS:
+            checked("vectors", vectors, Vectors)
+            check_unused("put_frame", vectors, _OF_QUESTIONS)
         fields = frame_fields(
             kind=kind,
             role=role,
             uri=uri,
             title=title,
             tags=tags,
-            labels=labels,
+            labels=options.labels,
             metadata=metadata,
-            track=track,
-            parent=None if parent is None else frame_id(parent),
-            content_dates=content_dates or (),
-            created=created,
-            expires=expires,
-            search_text=search_text,
+            track=options.track,
+            parent=None if options.parent is None else frame_id(options.parent),
+            content_dates=options.content_dates or (),
+            created=options.created,
+            expires=options.expires,
+            search_text=options.search_text,
         )
-        stamped = full_scope(scope, self._session.scope)
+        stamped = full_scope(options.scope, self._session.scope)
         vector = tokens = None
         # Numpy is not imported for a text without vectors.
-        if embedding is not None or space is not None:
-            [vector] = vector_values.vectors(None if embedding is None else [embedding], 1, space)
-        if token_embedding is not None or tokens_space is not None:
-            matrices = None if token_embedding is None else [token_embedding]
-            [tokens] = token_vectors.stored_matrices(matrices, 1, tokens_space)
-        session = self._session.by(actor)
+        if vectors.dense is not None or vectors.space is not None:
+            rows = None if vectors.dense is None else [vectors.dense]
+            [vector] = vector_values.vectors(cast("Any", rows), 1, vectors.space)
+        if vectors.tokens is not None or vectors.tokens_space is not None:
+            matrices = None if vectors.tokens is None else [vectors.tokens]
+            [tokens] = token_vectors.stored_matrices(cast("Any", matrices), 1, vectors.tokens_space)
+        session = self._session.by(options.actor)
         draft = frame_draft(content, fields, stamped, embedding=vector, tokens=tokens)
-        if because is not None:
-            draft = msgspec.structs.replace(draft, causation=expect_integer("because", because))
-        finds_dates = content_dates is None
-        if replace:
+        if options.because is not None:
+            cause = expect_integer("because", options.because)
+            draft = msgspec.structs.replace(draft, causation=cause)
+        finds_dates = options.content_dates is None
+        if options.replace:
             replaced = replaced_uri(fields)
             session.record_call(stamped, "put_frame", "replace", drafts=[draft])
             return frame_replacement.put_replacing(
-                session, draft, replaced, key, finds_dates=finds_dates
+                session, draft, replaced, options.key, finds_dates=finds_dates
             )
         session.record_call(stamped, "put_frame", drafts=[draft])
-        return embedded_drafts.put_embedded(session, [draft], key, finds_dates=finds_dates)
+        return embedded_drafts.put_embedded(session, [draft], options.key, finds_dates=finds_dates)
 
     @takes_scope
     def put_frames(
         self,
+        /,
         texts: Sequence[str],
         *,
-        metadata: Sequence[Mapping[str, JsonValue]] | None = None,
-        embeddings: Vectors | None = None,
-        space: str | None = None,
-        token_embeddings: Sequence[Vectors] | None = None,
-        tokens_space: str | None = None,
         kind: str = "text",
         tags: Sequence[str] = (),
-        scope: Mapping[str, ScopeValue] | None = None,
-        key: str | None = None,
-        actor: str | None = None,
-        expires: date | str | None = None,
+        metadata: Sequence[Mapping[str, JsonValue]] | None = None,
+        vectors: Vectors = NO_VECTORS,
+        options: PutOptions = PUT,
+        **_moved: Never,
     ) -> Receipt:
         """Put many frames as one batch: all of them or none. Durable on return.
 
-        Without ``embeddings`` and ``token_embeddings`` the store's embedder computes the vectors
-        that it supports.
+        Without ``vectors`` the store's embedder computes them.
 
         Args:
             texts: The texts, a frame for each; at most 10,000.
-            metadata: A mapping of names and JSON values for each text; default none.
-            embeddings: A vector for each text, (texts, dimension); default from the embedder.
-            space: The name of the space of ``embeddings``.
-            token_embeddings: An array (tokens, dimension) for each text; default from the embedder.
-            tokens_space: The name of the space of ``token_embeddings``.
             kind: The structure of all frames; default "text".
             tags: The tags of all frames; default none.
-            scope: Names and values to add to the store's scope; default the store's scope.
-            key: An idempotency key: the same key and arguments return the first receipt.
-            actor: Name of the writer; default that of the transaction, else of the store.
-            expires: The time from which reads of many leave the frames out; default never.
+            metadata: A mapping of names and JSON values for each text; default none.
+            vectors: A vector for each text, (texts, dimension), and an array (tokens, dimension)
+                for each; default from the store's embedder.
+            options: Labels, times and relations of all frames, and where the write goes.
 
         Raises:
             InvalidInput: a value cannot be stored, or an argument has another number of items.
             IdempotencyConflict: the key was used with other arguments.
             EmbedderFailed: the embedder failed; nothing was written.
         """
+        if _moved:
+            refuse("put_frames", _moved)
+        checked("options", options, PutOptions)
+        checked("vectors", vectors, Vectors)
+        check_unused("put_frames", options, _OF_ONE_FRAME)
+        check_unused("put_frames", vectors, _OF_QUESTIONS)
         texts = listed("texts", texts)
         if "" in texts:
             check_not_empty("")
@@ -221,67 +202,27 @@ class FrameCommands(Writer):
                 f"not {len(metadata):,}",
                 remedy="Pass a mapping for each text, or {} for a text without metadata.",
             )
-        stamped = full_scope(scope, self._session.scope)
-        fields = frame_fields(kind=kind, tags=tags, expires=expires)
+        stamped = full_scope(options.scope, self._session.scope)
+        fields = frame_fields(
+            kind=kind,
+            tags=tags,
+            labels=options.labels,
+            track=options.track,
+            parent=None if options.parent is None else frame_id(options.parent),
+            created=options.created,
+            expires=options.expires,
+        )
         each = [fields] * len(texts)
         if metadata is not None:
-            each = [
-                frame_fields(kind=kind, tags=tags, metadata=entry, expires=expires)
-                for entry in metadata
-            ]
-        rows = vector_values.vectors(embeddings, len(texts), space)
-        matrices = token_vectors.stored_matrices(token_embeddings, len(texts), tokens_space)
+            named = [frame_fields(kind=kind, metadata=entry).metadata for entry in metadata]
+            each = [msgspec.structs.replace(fields, metadata=entry) for entry in named]
+        dense, tokens = cast("Any", vectors.dense), cast("Any", vectors.tokens)
+        rows = vector_values.vectors(dense, len(texts), vectors.space)
+        matrices = token_vectors.stored_matrices(tokens, len(texts), vectors.tokens_space)
         drafts = text_drafts(texts, each, stamped, embeddings=rows, tokens=matrices)
         self._session.record_call(stamped, "put_frames", drafts=drafts)
-        return embedded_drafts.put_embedded(self._session.by(actor), drafts, key)
-
-    @takes_scope
-    def remember_messages(
-        self,
-        messages: Sequence[Mapping[str, JsonValue]],
-        *,
-        track: str | None = None,
-        tags: Sequence[str] = (),
-        scope: Mapping[str, ScopeValue] | None = None,
-        key: str | None = None,
-        actor: str | None = None,
-    ) -> Receipt:
-        """Put chat messages as one batch, a frame for each: all of them or none. Durable on return.
-
-        A frame has the message's role and text, and the kind "message". The text of a content in
-        parts is that of its parts; other members, such as calls of tools and images, stay in the
-        metadata, and `messages` returns them.
-
-        Args:
-            messages: Mappings with ``role`` and ``content``, in their order; at most 10,000.
-            track: The conversation; default none.
-            tags: The tags of all frames; default none.
-            scope: Names and values to add to the store's scope; default the store's scope.
-            key: An idempotency key: the same key and arguments return the first receipt.
-            actor: Name of the writer; default the transaction's, then the store's.
-
-        Raises:
-            InvalidInput: an item is no message, or cannot be stored; the error names its place.
-            IdempotencyConflict: the key was used with other arguments.
-            EmbedderFailed: the embedder failed; nothing was written.
-        """
-        stamped = full_scope(scope, self._session.scope)
-        drafts = [
-            frame_draft(
-                text,
-                frame_fields(
-                    kind=frame_messages.MESSAGE_KIND,
-                    role=role,
-                    track=track,
-                    tags=tags,
-                    metadata=metadata,
-                ),
-                stamped,
-            )
-            for role, text, metadata in frame_messages.message_parts(messages)
-        ]
-        self._session.record_call(stamped, "remember_messages", drafts=drafts)
-        return embedded_drafts.put_embedded(self._session.by(actor), drafts, key)
+        session = self._session.by(options.actor)
+        return embedded_drafts.put_embedded(session, drafts, options.key)
 
     def supersede(
         self,
@@ -363,6 +304,7 @@ class FrameCommands(Writer):
             )
         if where is not None:
             expect_type("where", where, filters.Filter, "a Filter", "Pass a Filter.")
+            where.check_plain()
             if where.is_universal:
                 raise InvalidInput(
                     "where admits every frame, since the filter tests nothing",
@@ -377,32 +319,6 @@ class FrameCommands(Writer):
         number = frame_id(frame)
         self._session.record_call(scope, "delete", number)
         return self._session.by(actor, reason).write([Draft(DeleteFrame(frame=number), scope)])
-
-    def record_access(
-        self,
-        *frames: FrameId,
-        actor: str | None = None,
-    ) -> Receipt:
-        """Record that frames were used, for example opened or cited; `access` returns the counts.
-
-        Durable on return.
-
-        Args:
-            *frames: The frames that were used, at least one.
-            actor: Name of the writer; default that of the transaction, else of the store.
-
-        Raises:
-            NotFound: a frame does not exist.
-            InvalidInput: no frame was passed.
-        """
-        if not frames:
-            raise InvalidInput(
-                "record_access needs at least one frame", remedy="Pass the frames that were used."
-            )
-        numbers = tuple(dict.fromkeys(map(frame_id, frames)))
-        scope = full_scope(None, self._session.scope)
-        self._session.record_call(scope, "record_access", numbers)
-        return self._session.by(actor).write([Draft(AccessFrames(frames=numbers), scope)])
 
     def append(
         self,

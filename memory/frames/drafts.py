@@ -110,7 +110,8 @@ def check_not_empty(content: object) -> None:
     """Raise `InvalidInput` for an empty text: a lost value is more likely than a wish."""
     if content == "":
         raise InvalidInput(
-            "The text is empty", remedy="Pass at least one word, or bytes with search_text=."
+            "The text is empty",
+            remedy="Pass at least one word, or bytes with cerata.PutOptions(search_text=…).",
         )
 
 
@@ -248,6 +249,6 @@ def replaced_uri(fields: PutFrame) -> str:
     if fields.parent is not None:
         raise InvalidInput(
             "replace=True cannot be combined with parent: a chunk is replaced with its document",
-            remedy="Replace the whole document with remember(text, uri=…), or leave out parent=.",
+            remedy="Replace the whole document with remember(text, uri=…), or leave out parent.",
         )
     return fields.uri

@@ -27,16 +27,15 @@ class HistoryReads(Reader):
     """The reads of versions, events and fields of a thing."""
 
     @overload
-    def history(self, thing: Frame | Hit) -> list[Frame]: ...
+    def of(self, thing: Frame | Hit) -> list[Frame]: ...
 
     @overload
-    def history(self, thing: Fact | Link | Entity | EntityInfo | str) -> list[HistoryEntry]: ...
+    def of(self, thing: Fact | Link | Entity | EntityInfo | str) -> list[HistoryEntry]: ...
 
-    # The type of the answer depends on the kind of the thing that an id names.
     @overload
-    def history(self, thing: int | Receipt) -> list[Any]: ...
+    def of(self, thing: int | Receipt) -> list[Any]: ...
 
-    def history(self, thing: AnyThing) -> list[Any]:
+    def of(self, thing: AnyThing) -> list[Any]:
         """Return every version of a frame, or every event that touched another thing; in order.
 
         - A frame has its earlier and later versions, each a `Frame`. One frame may supersede
@@ -82,6 +81,8 @@ class HistoryReads(Reader):
 
         snapshot = self._snapshot()
         return blame_of(snapshot, thing_of(snapshot, thing))
+
+    # The type of the answer depends on the kind of the thing that an id names.
 
 
 def _versions(snapshot: Snapshot, number: int) -> list[Frame]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from cerata.projections.rows import row_projection
     from cerata.projections.rows.row_fold import OwnProjection
 
+    from ..snapshot.snapshot import Snapshot
     from . import events as event_filters
     from . import timeline as timelines
     from .audit import Audit
@@ -73,15 +74,12 @@ class LogReads(Reader):
         first = expect_integer("first", first)
         if last is not None:
             last = expect_integer("last", last)
-        snapshot = self._snapshot().within(scope)
-        start = end = None
-        if since is not None or until is not None:
-            # "now" reads the last event, which may be damaged.
-            start, end = timelines.range_of(since, until, snapshot.now)
-        wanted = event_filters.EventFilter(
-            event_filters.type_name(type), actor, correlation, causation, start, end
-        )
-        return event_filters.events_of(snapshot, first, last, wanted)
+        wanted = (type, actor, correlation, causation)
+        return _events(self._snapshot().within(scope), first, last, wanted, since, until)
+
+
+class AuditReads(Reader):
+    """The reads of who wrote what, and of tags."""
 
     def audit(
         self,
@@ -114,17 +112,10 @@ class LogReads(Reader):
         with loading("the part that audits"):
             from .audit import audit_of
 
-        view = self._snapshot()
-        events = self.log(
-            type=type,
-            actor=actor,
-            correlation=correlation,
-            causation=causation,
-            scope=scope,
-            since=since,
-            until=until,
-        )
-        return audit_of(events, view.basis)
+        snapshot = self._snapshot()
+        wanted = (type, actor, correlation, causation)
+        events = _events(snapshot.within(scope), 1, None, wanted, since, until)
+        return audit_of(events, snapshot.basis)
 
     def tags(self) -> dict[str, int]:
         """Return the seq that each tag of this view names, in order of name.
@@ -132,16 +123,11 @@ class LogReads(Reader):
         If several tags within the view's scope share a name, the first of them counts; in a view
         without a scope, a tag of the tenant ``default`` comes before the rest.
         """
-        snapshot = self._snapshot()
-        rows: dict[str, tuple[bool, int, int]] = {}
-        for scope, name, at, seq in snapshot.tag_rows():
-            row = (
-                snapshot.scope is None and not scopes.admits(scope, scopes.Reach(DEFAULT_SCOPE)),
-                seq,
-                at,
-            )
-            rows[name] = min(row, rows.get(name, row))
-        return {name: at for name, (_, _, at) in sorted(rows.items())}
+        return tags_of(self._snapshot())
+
+
+class ProjectionReads(Reader):
+    """The read of a projection of a user."""
 
     @overload
     def projection(self, which: str) -> OwnProjection: ...
@@ -171,3 +157,36 @@ class LogReads(Reader):
                 remedy="Pass a name, or a subclass of cerata.RowProjection.",
             )
         return self._snapshot().user_projection(which if isinstance(which, str) else which.name)
+
+
+def tags_of(snapshot: Snapshot) -> dict[str, int]:
+    """Return the seq that each tag of a state names, in order of name; see `AuditReads.tags`."""
+    rows: dict[str, tuple[bool, int, int]] = {}
+    for scope, name, at, seq in snapshot.tag_rows():
+        row = (
+            snapshot.scope is None and not scopes.admits(scope, scopes.Reach(DEFAULT_SCOPE)),
+            seq,
+            at,
+        )
+        rows[name] = min(row, rows.get(name, row))
+    return {name: at for name, (_, _, at) in sorted(rows.items())}
+
+
+def _events(
+    snapshot: Snapshot,
+    first: int,
+    last: int | None,
+    wanted: tuple[str | type[EventBody] | None, str | None, str | None, int | None],
+    since: date | str | None,
+    until: date | str | None,
+) -> Iterator[Event]:
+    """Return the events of a log, by the arguments of `LogReads.log`."""
+    start = end = None
+    if since is not None or until is not None:
+        # "now" reads the last event, which may be damaged.
+        start, end = timelines.range_of(since, until, snapshot.now)
+    of_type, actor, correlation, causation = wanted
+    chosen = event_filters.EventFilter(
+        event_filters.type_name(of_type), actor, correlation, causation, start, end
+    )
+    return event_filters.events_of(snapshot, first, last, chosen)

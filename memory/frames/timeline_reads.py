@@ -1,6 +1,6 @@
-"""Reading frames in order of time: the timeline, and the frames and messages of a conversation.
+"""Reading frames in order of time: the timeline, and the newest frames of a conversation.
 
-Leaves out pages (`timeline`), neighbours (`conversation`) and the form of messages (`messages`).
+Leaves out pages (`timeline`) and neighbours (`conversation`).
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from datetime import date
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Never
 
 from cerata.engine.arguments import expect_positive, expect_type
 from cerata.engine.json_value import exact
@@ -16,9 +16,9 @@ from cerata.engine.late import late
 from cerata.engine.unreadable import frame_place, readable
 
 from ..snapshot.reader import Reader
+from ..values.renamed import refuse
 
 if TYPE_CHECKING:
-    from cerata.engine.events import JsonValue
     from cerata.projections.columnar import times
     from cerata.projections.frames import filters
     from cerata.projections.frames.filters import Filter
@@ -27,14 +27,12 @@ if TYPE_CHECKING:
     from ..values import frames as frame_values
     from ..values.frames import Frame, FrameId, TimelinePage
     from . import conversation as conversations
-    from . import messages as frame_messages
     from . import timeline as timelines
 else:
     times = late("cerata.projections.columnar.times")
     filters = late("cerata.projections.frames.filters")
     frame_values = late("cerata.memory.values.frames")
     conversations = late("cerata.memory.frames.conversation")
-    frame_messages = late("cerata.memory.frames.messages")
     timelines = late("cerata.memory.frames.timeline")
 
 
@@ -51,9 +49,8 @@ class TimelineReads(Reader):
         after: Position | None = None,
         limit: int = 50,
         newest_first: bool = True,
-        include_superseded: bool = False,
-        include_deleted: bool = False,
         include_chunks: bool = False,
+        **_moved: Never,
     ) -> TimelinePage:
         """Return a page of frames in order of time, start ≤ time < end.
 
@@ -67,18 +64,16 @@ class TimelineReads(Reader):
             after: The ``next`` of the page before; default None, the first page.
             limit: Most entries of the page; default 50.
             newest_first: Order from new to old; default True.
-            include_superseded: Also return frames that were superseded; default False.
-            include_deleted: Also return frames that were deleted; default False.
             include_chunks: Also return the chunks of split documents; default False.
 
         Raises:
             InvalidInput: a time has no zone, the range ends before its start, the order is unknown,
                 or the limit is not positive.
         """
+        if _moved:
+            refuse("timeline", _moved)
         snapshot = self._snapshot()
-        masks = snapshot.layers.admitted(
-            where, include_superseded=include_superseded, include_deleted=include_deleted
-        )
+        masks = snapshot.layers.chosen(where)
         if not include_chunks:
             masks = snapshot.layers.whole(masks)
         paging = timelines.Paging(
@@ -119,41 +114,10 @@ class TimelineReads(Reader):
         count = expect_positive("count", count)
         snapshot = self._snapshot()
         newest = conversations.newest_frames(
-            snapshot, _on_track(track, where), include_chunks=include_chunks
+            snapshot, on_track(track, where), include_chunks=include_chunks
         )
         frames = readable(newest, snapshot.frame_at, frame_place)
         return [*islice(frames, min(count, sys.maxsize))][::-1]
-
-    def messages(
-        self,
-        last: int | None = None,
-        *,
-        track: str | None = None,
-        where: Filter | None = None,
-    ) -> list[dict[str, JsonValue]]:
-        """Return the newest current frames that have a role, as chat interfaces take messages.
-
-        The messages are in the order of their recording, the newest last; a new version has the
-        place of the first. A message stored by `Store.remember_messages` has all its members again.
-
-        Args:
-            last: Most messages to return; default None returns all.
-            track: The track of the frames, such as a conversation; default None, any.
-            where: A filter of the frames; default None admits all.
-
-        Raises:
-            InvalidInput: ``last`` is not positive, or ``where`` is not a `Filter`.
-        """
-        if last is not None:
-            last = expect_positive("last", last)
-        snapshot = self._snapshot()
-        newest = conversations.newest_frames(snapshot, _on_track(track, where), by_first=True)
-        frames = readable(newest, snapshot.frame_at, frame_place)
-        spoken = (frame for frame in frames if frame.role is not None)
-        return [
-            frame_messages.message_of(frame)
-            for frame in islice(spoken, last and min(last, sys.maxsize))
-        ][::-1]
 
     def around(self, frame: FrameId, *, before: int = 1, after: int = 1) -> list[Frame]:
         """Return a frame and its neighbours, in order.
@@ -175,7 +139,8 @@ class TimelineReads(Reader):
         return [*readable(numbers, snapshot.frame_at, frame_place)]
 
 
-def _on_track(track: str | None, where: Filter | None) -> Filter | None:
+def on_track(track: str | None, where: Filter | None) -> Filter | None:
+    """Return a filter narrowed to a track."""
     if track is None:
         return where
     if where is None:

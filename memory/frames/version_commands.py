@@ -1,7 +1,7 @@
 """Changing frames: the calls that append a new version, and that close expired frames.
 
-Owns `update`, `restore` and `sweep`. Leaves out the drafts of a version (`versions`), and the
-batches that close frames (`closing`).
+Owns `update`, `history.restore` and `upkeep.sweep`. Leaves out the drafts of a version
+(`versions`), and the batches that close frames (`closing`).
 """
 
 from __future__ import annotations
@@ -42,8 +42,26 @@ else:
     frame_versions = late("cerata.memory.frames.versions")
 
 
-class VersionCommands(Writer):
-    """The calls that change stored frames; each appends durable batches, or joins the block."""
+class VersionWriter(Writer):
+    """The append of a new version."""
+
+    def _write_version(
+        self, session: WriteSession, frame: int, version_of: Callable[[Snapshot], NewVersion | None]
+    ) -> Receipt:
+        """Append a new version; find its frames again if another writer was first."""
+        session.check_writable()
+
+        def attempt(snapshot: Snapshot) -> Receipt:
+            version = version_of(snapshot)
+            if version is None:
+                return session.unchanged(snapshot, frame)
+            return session.write(version.drafts)
+
+        return batch_attempts.attempted(session, attempt, where=f"frame {number_text(frame)}")
+
+
+class VersionCommands(VersionWriter):
+    """The call that changes a frame; it appends a durable batch, or joins the block."""
 
     def update(
         self,
@@ -114,6 +132,10 @@ class VersionCommands(Writer):
 
         return self._write_version(self._session.by(actor, reason), number, version_of)
 
+
+class RestoreCommands(VersionWriter):
+    """The call that brings a frame back."""
+
     def restore(
         self,
         frame: FrameId,
@@ -168,6 +190,10 @@ class VersionCommands(Writer):
 
         return self._write_version(self._session.by(actor, reason), number, version_of)
 
+
+class SweepCommands(Writer):
+    """The call that closes expired frames."""
+
     def sweep(self, *, actor: str | None = None) -> Receipt:
         """Close the expired frames of the store's scope; they stay readable in the past.
 
@@ -199,20 +225,6 @@ class VersionCommands(Writer):
         noun = "frame" if left == 1 else "frames"
         line = f"not closed, since shared or above shared frames: {left:,} expired {noun}"
         return session.with_notices(receipt, (line,))
-
-    def _write_version(
-        self, session: WriteSession, frame: int, version_of: Callable[[Snapshot], NewVersion | None]
-    ) -> Receipt:
-        """Append a new version; find its frames again if another writer was first."""
-        session.check_writable()
-
-        def attempt(snapshot: Snapshot) -> Receipt:
-            version = version_of(snapshot)
-            if version is None:
-                return session.unchanged(snapshot, frame)
-            return session.write(version.drafts)
-
-        return batch_attempts.attempted(session, attempt, where=f"frame {number_text(frame)}")
 
 
 def _whole_frame(snapshot: Snapshot, number: int) -> PutFrame:

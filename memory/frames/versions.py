@@ -1,8 +1,8 @@
 """New versions: the drafts that carry a frame's content and vectors over to a new frame.
 
-Owns the drafts of `update` and `restore`: the new frame, the frames below it, their vectors, and
-the closings. No text is embedded again: the vectors of the log are appended as they are. Leaves out
-the calls (`version_commands`).
+Owns the drafts of `update` and `history.restore`: the new frame, the frames below it, their
+vectors, and the closings. No text is embedded again: the vectors of the log are appended as they
+are. Leaves out the calls (`version_commands`).
 
 - The chunks of a document are put again below the new document; their old frames close with it.
 - Other frames below move along: each gets a new version, so none is closed by its parent.

@@ -6,18 +6,19 @@ Leaves out their work (`document`, `folder`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Never
 
 from cerata.engine.errors import InvalidInput
-from cerata.engine.events import JsonValue, ScopeValue
+from cerata.engine.events import JsonValue
 from cerata.engine.late import late
 from cerata.engine.loading import loading
 
 from ..batch.writer import Writer, takes_scope
 from ..values.arguments import full_scope, listed
-from ..values.frames import FrameId, Receipt, frame_id
+from ..values.frames import Receipt, frame_id
+from ..values.options import PUT, PutOptions, check_unused, checked
+from ..values.renamed import refuse
 
 if TYPE_CHECKING:
     from ..frames import drafts as frame_drafts
@@ -27,12 +28,18 @@ else:
     frame_drafts = late("cerata.memory.frames.drafts")
 
 
+_NOT_INGESTED: Final = ("because", "key", "replace", "search_text")
+"""Options without a meaning for contents that are stored once."""
+_NOT_OF_FILES: Final = (*_NOT_INGESTED, "content_dates", "created", "expires", "parent", "track")
+
+
 class IngestCommands(Writer):
     """The calls that remember; each appends durable batches, or joins the open transaction."""
 
     @takes_scope
     def remember(
         self,
+        /,
         text: str | Path | Document,
         *,
         kind: str = "text",
@@ -40,16 +47,9 @@ class IngestCommands(Writer):
         uri: str | None = None,
         title: str | None = None,
         tags: Sequence[str] = (),
-        labels: Sequence[str] = (),
         metadata: Mapping[str, JsonValue] | None = None,
-        track: str | None = None,
-        parent: FrameId | None = None,
-        content_dates: Sequence[date | str] | None = None,
-        created: date | str | None = None,
-        scope: Mapping[str, ScopeValue] | None = None,
-        actor: str | None = None,
-        expires: date | str | None = None,
-        embed_limit: int | None = 256,
+        options: PutOptions = PUT,
+        **_moved: Never,
     ) -> Receipt:
         """Remember a text, or the file at a path: split into passages, stored once.
 
@@ -64,20 +64,13 @@ class IngestCommands(Writer):
             uri: The address of the source; default for a file its absolute path.
             title: The title, which is searched too; default for a file its title or short name.
             tags: Tags, which are searched and filtered by; default none.
-            labels: Labels, which are filtered by; default none.
             metadata: Further names and JSON values, which are filtered by; default none.
-            track: A named line of frames that the frames belong to; default none.
-            parent: The frame above this document; default none.
-            content_dates: Dates that the content names, as datetimes or ISO strings; default those
-                that each passage names, relative to ``created``; in a file without ``created``,
-                only those with a year.
-            created: When the content was created; default the time of recording.
-            scope: Names and values to add to the store's scope; default the store's scope.
-            actor: Name of the writer; default that of the transaction, else of the store.
-            expires: The time from which reads of many leave the frames out; default never. Not
-                applied to content that is stored already; `update` changes it.
-            embed_limit: Most passages of a log or table that get a vector, default 256; None for
-                all. A notice counts the rest, which `embed_missing` embeds.
+            options: Labels, times, relations, and where the write goes. Without `content_dates`
+                each passage has the dates that it names, relative to ``created``; in a file without
+                ``created``, only those with a year. `expires` is not applied to content that is
+                stored already; `update` changes it. Most passages of a log or table that get a
+                vector: `embed_limit`, default 256. A notice counts the rest, which
+                `embeddings.fill` embeds.
 
         Raises:
             InvalidInput: ``text`` is no text or path, the file's content is no text, or ``expires``
@@ -88,49 +81,56 @@ class IngestCommands(Writer):
         with loading("the part that reads files"):
             from .document import remember
 
+        if _moved:
+            refuse("remember", _moved)
+        checked("options", options, PutOptions)
+        check_unused("remember", options, _NOT_INGESTED)
         fields = frame_drafts.frame_fields(
             kind=kind,
             role=role,
             uri=uri,
             title=title,
             tags=tags,
-            labels=labels,
+            labels=options.labels,
             metadata=metadata,
-            track=track,
-            parent=None if parent is None else frame_id(parent),
-            content_dates=content_dates or (),
-            created=created,
-            expires=expires,
+            track=options.track,
+            parent=None if options.parent is None else frame_id(options.parent),
+            content_dates=options.content_dates or (),
+            created=options.created,
+            expires=options.expires,
         )
-        stamped = full_scope(scope, self._session.scope)
+        stamped = full_scope(options.scope, self._session.scope)
         source = str(text) if isinstance(text, Path) else text
         self._session.record_call(stamped, "remember", source, fields, stamped)
-        finds_dates = content_dates is None
+        finds_dates = options.content_dates is None
         return remember(
-            self._session.by(actor),
+            self._session.by(options.actor),
             text,
             fields,
             stamped,
             finds_dates=finds_dates,
-            embed_limit=embed_limit,
+            embed_limit=options.embed_limit,
         )
 
+
+class FileCommands(Writer):
+    """The call that remembers files; each is a durable batch."""
+
     @takes_scope
-    def remember_files(
+    def remember(
         self,
+        /,
         paths: Sequence[str | Path],
         *,
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
         default_excludes: bool = True,
         tags: Sequence[str] = (),
-        labels: Sequence[str] = (),
         metadata: Mapping[str, JsonValue] | None = None,
-        scope: Mapping[str, ScopeValue] | None = None,
         dry_run: bool = False,
         report: Report | None = None,
-        embed_limit: int | None = 256,
-        actor: str | None = None,
+        options: PutOptions = PUT,
+        **_moved: Never,
     ) -> Remembered:
         """Remember files and folders, each file once, and return the outcome of each.
 
@@ -143,13 +143,11 @@ class IngestCommands(Writer):
             exclude: Patterns of files and folders to skip; default none.
             default_excludes: Also skip hidden, installed and packed files; default True.
             tags: The tags of all frames; default none.
-            labels: The labels of all frames; default none.
             metadata: Names and JSON values for all frames; default none.
-            scope: Names and values to add to the store's scope; default the store's scope.
             dry_run: Write nothing, and return the outcomes of a real call; default False.
             report: Called after each file with its outcome, its number from 1, and the count.
-            embed_limit: As for `remember`.
-            actor: Name of the writer; default that of the transaction, else of the store.
+            options: The labels of all frames, where the writes go, and `embed_limit`, as for
+                `remember`.
 
         Raises:
             InvalidInput: a pattern cannot be used, or a transaction is open.
@@ -158,23 +156,29 @@ class IngestCommands(Writer):
             from .discovery import find_files
             from .folder import remember_files
 
+        if _moved:
+            refuse("remember", _moved)
+        checked("options", options, PutOptions)
+        check_unused("files.remember", options, _NOT_OF_FILES)
         if self._session.in_transaction:
             raise InvalidInput(
-                "remember_files writes a batch for each file and cannot join a transaction",
-                remedy="Call remember_files outside the transaction, or remember() for each file.",
+                "files.remember writes a batch for each file and cannot join a transaction",
+                remedy="Call files.remember outside the transaction, or remember() for each file.",
             )
         named = listed("paths", paths)
         files = find_files(
             named, include=include, exclude=exclude, default_excludes=default_excludes
         )
-        fields = frame_drafts.frame_fields(kind="text", tags=tags, labels=labels, metadata=metadata)
-        stamped = full_scope(scope, self._session.scope)
+        fields = frame_drafts.frame_fields(
+            kind="text", tags=tags, labels=options.labels, metadata=metadata
+        )
+        stamped = full_scope(options.scope, self._session.scope)
         return remember_files(
-            self._session.by(actor),
+            self._session.by(options.actor),
             files,
             fields,
             stamped,
             dry_run=dry_run,
             report=report,
-            embed_limit=embed_limit,
+            embed_limit=options.embed_limit,
         )

@@ -103,7 +103,7 @@ def check_embed_limit(limit: object) -> int | None:
         return number
     raise InvalidInput(
         f"embed_limit must be a number of passages from 0, or None, not {value_text(limit):.60}",
-        remedy="Pass embed_limit=256, or None to embed every passage.",
+        remedy="Pass cerata.PutOptions(embed_limit=256), or None to embed every passage.",
     )
 
 
@@ -112,7 +112,7 @@ def unembedded_line(passages: int) -> tuple[str, ...]:
     if not passages:
         return ()
     are = "passage of a log or table has" if passages == 1 else "passages of logs and tables have"
-    remedy = "'cerata file maintain --only embed', or embed_missing(), embeds the rest"
+    remedy = "'cerata file maintain --only embed', or embeddings.fill(), embeds the rest"
     return (f"{passages:,} {are} no vector; {remedy}",)
 
 
@@ -171,7 +171,7 @@ def open_regular(path: Path) -> IO[bytes]:
             raise InvalidInput(
                 "The path names a folder, not a file",
                 where=str(path),
-                remedy="Pass its files, or call remember_files.",
+                remedy="Pass its files, or call files.remember.",
             )
         if not stat.S_ISREG(mode):
             raise _not_regular(path)
@@ -277,7 +277,7 @@ class Ingest:
         """Raise `Conflict` if the call has tags or labels that the stored content lacks."""
         for name, texts, present, remedy in (
             ("tags", self._fields.tags, frame.tags, f"Call update({frame.id}, tags=…)."),
-            ("labels", self._fields.labels, frame.labels, "Leave out labels=."),
+            ("labels", self._fields.labels, frame.labels, "Leave out PutOptions.labels."),
         ):
             missing = [text for text in texts if text not in present]
             if missing:

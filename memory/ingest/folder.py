@@ -160,7 +160,7 @@ def remember_files(
 
 
 class _Work:
-    """The state of a call of `remember_files`; ``session`` is None until the store is open."""
+    """The state of a call of `files.remember`; ``session`` is None until the store is open."""
 
     def __init__(
         self,

@@ -69,7 +69,7 @@ def _whole(
         return None
     if source is not None and body.metadata.get(SOURCE_HASH) != source:
         return None
-    # Chunks have the scope of their document, so the scope check of view.chunks is not needed.
+    # Chunks have the scope of their document, so the scope check of `files.chunks` is not needed.
     chunks = {} if body.chunk_count is None else snapshot.layers.chunks(number)
     if len(chunks) != (body.chunk_count or 0):
         return None

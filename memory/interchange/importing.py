@@ -66,7 +66,7 @@ def import_events(
     read: Callable[[int], bytes],
     progress: Callable[[int], None],
 ) -> ImportedEvents:
-    """Write the events of an export; see `Store.import_events`.
+    """Write the events of an export; see `Store.interchange.import_events`.
 
     ``progress`` is called after each group with the count of finished lines.
     """

@@ -18,6 +18,7 @@ from cerata.engine.recovery import RecoveryReport
 
 from ..batch.writer import session_of
 from ..store import Store, open_store
+from ..values.options import OpenOptions
 
 if TYPE_CHECKING:
     from cerata.replay.verify import Verification
@@ -95,7 +96,9 @@ def diagnose(
         NotFound, Unsupported, StorageFailed: opening fails; only damage is diagnosed.
     """
     try:
-        store = open_store(path, mode="r", lock_timeout=lock_timeout, environment=environment)
+        store = open_store(
+            path, mode="r", environment=environment, options=OpenOptions(lock_timeout=lock_timeout)
+        )
     except Corrupt as damage:
         return _of_damage(path, damage, lock_timeout, environment)
     with store:
@@ -115,7 +118,10 @@ def _of_damage(
     path: str, damage: Corrupt, lock_timeout: float | None, environment: Environment | None
 ) -> Diagnosis:
     with open_store(
-        path, mode="r", lock_timeout=lock_timeout, environment=environment, salvage=True
+        path,
+        mode="r",
+        environment=environment,
+        options=OpenOptions(lock_timeout=lock_timeout, salvage=True),
     ) as store:
         head = store.head.seq
         readable, beyond = _readable(store, head)
@@ -133,7 +139,7 @@ def _readable(store: Store, head: int) -> tuple[int, int]:
                 readable = event.seq
     except Corrupt:
         pass
-    return readable, sum(1 for event in store.salvaged() if event.seq > readable)
+    return readable, sum(1 for event in store.history.salvaged() if event.seq > readable)
 
 
 def _loss(damage: str) -> Finding:
@@ -183,7 +189,7 @@ def _of_opening(report: RecoveryReport) -> Iterator[Finding]:
 
 
 def _of_kinds(store: Store) -> Iterator[Finding]:
-    for kind in cast("list[dict[str, JsonValue]] | None", store.info()["unread"]) or ():
+    for kind in cast("list[dict[str, JsonValue]] | None", store.upkeep.info()["unread"]) or ():
         yield Finding(
             f"{kind['events']:,} events are {kind['type']} of version {kind['version']}",
             "This program does not know their type or version. The events stay in the log and "

@@ -16,6 +16,7 @@ from cerata.engine.plain_value import PlainValue
 
 from ..batch.writer import session_of
 from ..store import Store, open_store
+from ..values.options import OpenOptions
 from .doctor import Cure, Diagnosis, Progress, diagnose
 
 
@@ -67,14 +68,19 @@ def repair(
         )
     if to is not None:
         with open_store(
-            path, mode="r", lock_timeout=lock_timeout, environment=environment, salvage=bool(lost)
+            path,
+            mode="r",
+            environment=environment,
+            options=OpenOptions(lock_timeout=lock_timeout, salvage=bool(lost)),
         ) as store:
             back_up(session_of(store).log, path_name(to), through=before.readable, lossy=bool(lost))
         after = diagnosis_of(to)
         return Repair((f"copied {before.readable:,} events into {to}",), before, after)
     if before.healthy:
         return Repair((), before, before)
-    with open_store(path, lock_timeout=lock_timeout, environment=environment) as store:
+    with open_store(
+        path, environment=environment, options=OpenOptions(lock_timeout=lock_timeout)
+    ) as store:
         repairs = tuple(_repaired(store, before, progress))
     return Repair(repairs, before, diagnosis_of(path))
 
@@ -85,5 +91,5 @@ def _repaired(store: Store, before: Diagnosis, progress: Progress | None) -> Ite
         yield f"repaired by opening the file: {finding.what[:1].lower()}{finding.what[1:]}"
     names = dict.fromkeys(finding.projection for finding in before.of(Cure.REBUILDING))
     for name in names:
-        store.rebuild(name, progress)
+        store.upkeep.rebuild(name, progress)
         yield f"rebuilt {name} from the log"

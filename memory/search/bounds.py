@@ -36,7 +36,7 @@ class Bounds(msgspec.Struct, frozen=True):
 
     def within(self, hits: Sequence[Fused]) -> Sequence[Fused]:
         """Return the hits that reach the least score and the least cosine."""
-        least_score, least_cosine = self.request.min_score, self.request.min_cosine
+        least_score, least_cosine = self.request.floor, self.request.min_cosine
         if least_score is not None:
             hits = [hit for hit in hits if hit.score >= least_score]
         if least_cosine is not None:
@@ -60,7 +60,7 @@ class Bounds(msgspec.Struct, frozen=True):
         deeper = [ranking for ranking in rankings if len(ranking.ids) >= depth]
         if not deeper or not self._may_be_near(deeper, is_near_left=is_near_left):
             return False
-        least = self.request.min_score
+        least = self.request.floor
         return least is None or self._best_below(rankings, depth) >= least
 
     def _may_be_near(self, deeper: Sequence[LaneRanking], *, is_near_left: bool | None) -> bool:

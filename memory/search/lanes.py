@@ -356,7 +356,7 @@ def vector_lane_of(snapshot: Snapshot, request: SearchRequest) -> VectorLane | N
     if is_needed or space is not None:
         raise InvalidInput(
             "There is no vector to search by",
-            remedy="Pass the question's vector as embedding=, or open with its embedder.",
+            remedy="Pass vectors=cerata.Vectors(dense=…), or open the store with an embedder.",
         )
     return None
 
@@ -398,7 +398,8 @@ def late_lane_of(snapshot: Snapshot, request: SearchRequest) -> LateLane | None:
     if is_needed:
         raise InvalidInput(
             f"There are no token vectors to {'rerank' if request.rerank is True else 'search'} by",
-            remedy="Pass token_embedding=, or open the store with the embedder of the frames.",
+            remedy="Pass vectors=cerata.Vectors(tokens=…), or open the store with the embedder of "
+            "the frames.",
         )
     return None
 

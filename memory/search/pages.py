@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cerata.retrieval.ranking.fusion import Fused, LaneRanking
 
     from ..snapshot.snapshot import Snapshot
-    from .request import Grouping
+    from ..values.options import Grouping
 
 LANE_HITS: Final = 128
 """Hits of each lane that the first block fuses.

@@ -6,30 +6,42 @@ question (`frames.reads`), and ranking and the filling of a context (`cerata.ret
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Never, cast
 
 from cerata.engine.arguments import expect_type
 from cerata.engine.errors import InvalidInput, ReadOnly
+from cerata.engine.json_value import exact
 from cerata.engine.late import late
-from cerata.retrieval.context.budget import ENTRY_TOKENS_MAX
 
 from ..snapshot.reader import Reader
-from ..values.frames import CONTEXT_HITS, Context, Frame, FrameId, Hit, Hits
+from ..values.frames import CONTEXT_HITS, Context, Frame, FrameId, Hits
+from ..values.options import (
+    LAYOUT,
+    NO_VECTORS,
+    PAGE,
+    WRITE,
+    Layout,
+    Page,
+    Ranking,
+    Vectors,
+    WriteOptions,
+    check_unused,
+    checked,
+)
+from ..values.renamed import refuse
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
     from cerata.engine.events import RecallContext
-    from cerata.projections.columnar import scopes
-    from cerata.projections.frames.filter_tests import TimeRange
+    from cerata.projections.frames import filters
     from cerata.projections.frames.filters import Filter
     from cerata.projections.fulltext.query import Query
     from cerata.projections.vectors.columns import Matrix
     from cerata.projections.vectors.maxsim import Tokens
     from cerata.retrieval.context import packing, policies
-    from cerata.retrieval.context.entries import Form
-    from cerata.retrieval.context.packing import Order
     from cerata.retrieval.context.policies import ContextPolicy
     from cerata.retrieval.ranking import profiles
     from cerata.retrieval.ranking.profile import Profile
@@ -38,21 +50,21 @@ if TYPE_CHECKING:
     from ..values import embedder as embedder_values
     from ..values import source_line as source_lines
     from ..values.embedder import RememberedEmbedder
-    from ..values.explanation import Explanation
-    from ..values.vectors import Vector, Vectors
+    from ..values.options import Mode, Rerank
+    from ..values.vectors import Vector
+    from ..values.vectors import Vectors as VectorRows
     from . import late_lane as late_lanes
     from . import recall as recalls
     from . import request as requests
     from . import search as searches
     from . import vector_lane as vector_lanes
-    from .request import Grouping, Mode, Rerank
 else:
     late_lanes = late("cerata.memory.search.late_lane")
     embedder_values = late("cerata.memory.values.embedder")
     vector_lanes = late("cerata.memory.search.vector_lane")
     source_lines = late("cerata.memory.values.source_line")
     np = late("numpy")
-    scopes = late("cerata.projections.columnar.scopes")
+    filters = late("cerata.projections.frames.filters")
     packing = late("cerata.retrieval.context.packing")
     policies = late("cerata.retrieval.context.policies")
     profiles = late("cerata.retrieval.ranking.profiles")
@@ -68,25 +80,15 @@ class SearchReads(Reader):
         self,
         query: str | Query | npt.NDArray[Any],
         *,
-        embedding: Vector | None = None,
-        space: str | None = None,
         k: int = 10,
-        mode: Mode = "hybrid",
         where: Filter | None = None,
-        when: TimeRange | None = None,
+        mode: Mode = "hybrid",
         profile: str | Profile | None = None,
-        include_superseded: bool = False,
-        include_deleted: bool = False,
-        approximate: bool = False,
-        token_embedding: Vectors | None = None,
-        tokens_space: str | None = None,
-        token_weights: Vector | None = None,
+        vectors: Vectors = NO_VECTORS,
+        page: Page = PAGE,
         rerank: Rerank = None,
-        offset: int = 0,
-        after: Hit | None = None,
-        group_by: Grouping = "content",
-        min_cosine: float | None = None,
-        min_score: float | None = None,
+        floor: float | None = None,
+        **_moved: Never,
     ) -> Hits:
         """Return the best ``k`` frames for a question, best first; ties go to the older frame.
 
@@ -94,51 +96,43 @@ class SearchReads(Reader):
         an equal vector (`cerata.retrieval.ranking.fusion`). The frames that are current in this
         view count, so the same basis gives the same scores. A question in plain language that names
         an entity with known facts, or shares enough words with facts, adds the lane "facts": the
-        frames in which these were read.
-        Filters and NOT in the query hold in every lane. `Hit.lanes` names the lanes
-        that found a hit (an approximate lane as "vectors (hnsw)"), and `explain` shows the share of
-        each in its score.
+        frames in which these were read. Filters and NOT in the query hold in every lane.
+        `Hit.lanes` names the lanes that found a hit (an approximate lane as "vectors (hnsw)"), and
+        `history.explain` shows the share of each in its score.
 
         Args:
             query: Plain language (any word may match), a query, or a vector.
-            embedding: The question's vector, for the lane "vectors"; by default the embedder's.
-            space: The vector space to search; needed if several spaces have the same dimension.
             k: Most hits to return.
+            where: Which frames may be returned; no score changes. Its ``include_superseded`` and
+                ``include_deleted`` admit frames that are no longer current.
             mode: "hybrid" for all lanes, "text" for those by words, "vector" for those by vectors.
-            where: Which frames may be returned; no score changes.
-            when: Return only frames with a content time in a time, such as "last week", or in a
-                range; "question": in the times that a plain question names, if it names any.
             profile: Name or `Profile`: the weights of lanes and signals; default "default".
-            include_superseded: Also return frames that a newer version replaced.
-            include_deleted: Also return deleted frames.
-            approximate: Compare only vectors that a graph (extra hnsw) chooses; may miss frames.
-            token_embedding: The question's token vectors, (tokens, dimension), for the lane "late".
-            tokens_space: The space of the token vectors; as ``space``.
-            token_weights: A weight from 0 for each token vector of the question; default 1.
+            vectors: The question's vectors, for the lanes "vectors" and "late", and how vectors
+                are compared; by default the embedder's.
+            page: Which part of the ranking, and which hits share a place.
             rerank: Reorder the best 50 hits, scores unchanged: True by token vectors, or by a
                 `Reranker`, or by passed scores of frame ids; default None.
-            offset: Hits to skip, of the best; the pages of a view neither repeat nor skip a hit.
-            after: The last hit of the page before, of the same question; the page has the state
-                that this hit was found in, also if frames were written since.
-            group_by: "content", the default: current frames of equal text take one place;
-                "document": the hits of a document do; "frame": each frame is a hit. `Hit.grouped`
-                has the further hits of a place, of the first 128 or more of the search.
-            min_cosine: Least `Hit.cosine`; leaves out hits without a vector. None for no bound. If
-                no vectors can be compared, `Hits.notices` has the reason; not with mode "text".
-            min_score: Least `Hit.score`; None for no bound.
+            floor: Least `Hit.score`; None for no bound. `Vectors.min_cosine` bounds cosines: if no
+                vectors can be compared, `Hits.notices` has the reason; not with mode "text".
 
         Raises:
             InvalidInput: query is neither text, a query nor a vector, k is not positive, no such
-                profile or mode exists, no vector is available to search or rerank by, or ``after``
-                is a hit of another question.
+                profile or mode exists, no vector is available to search or rerank by, or
+                `Page.after` is a hit of another question.
             NotFound: no space is named, and there are no vectors.
             EmbedderFailed: the embedder could not embed the question.
             RerankerFailed: the reranker raised, or returned no finite score for each text.
             Unsupported: none of the profile's lanes can run here.
         """
+        if _moved:
+            refuse("search", _moved)
+        if vectors is not NO_VECTORS:
+            checked("vectors", vectors, Vectors)
+        if page is not PAGE:
+            checked("page", page, Page)
         if isinstance(query, np.ndarray):
-            _check_alone(embedding, mode)
-            embedding = query
+            _check_alone(cast("Vector | None", vectors.dense), mode)
+            vectors = replace(vectors, dense=query)
             query = ""
             mode = "vector" if mode == "hybrid" else mode
         request = requests.SearchRequest(
@@ -146,117 +140,40 @@ class SearchReads(Reader):
             k=k,
             mode=mode,
             profile=profiles.profile_of(profile),
-            where=requests.narrowed_in_time(where, when, query),
-            include_superseded=include_superseded,
-            include_deleted=include_deleted,
-            embedding=embedding,
-            space=space,
-            approximate=approximate,
-            token_embedding=token_embedding,
-            tokens_space=tokens_space,
-            token_weights=token_weights,
+            where=requests.in_times_of_question(where, query),
+            include_superseded=where is not None and where.include_superseded,
+            include_deleted=where is not None and where.include_deleted,
+            embedding=cast("Vector | None", vectors.dense),
+            space=vectors.space,
+            approximate=vectors.approximate,
+            token_embedding=cast("VectorRows | None", vectors.tokens),
+            tokens_space=vectors.tokens_space,
+            token_weights=vectors.token_weights,
+            min_cosine=vectors.min_cosine,
             rerank=rerank,
-            min_cosine=min_cosine,
-            min_score=min_score,
-            offset=offset,
-            group_by=group_by,
+            floor=floor,
+            offset=page.offset,
+            group_by=page.group_by,
         )
         snapshot = self._snapshot()
-        if after is not None:
-            snapshot, request = searches.continued(snapshot, request, after)
+        if page.after is not None:
+            snapshot, request = searches.continued(snapshot, request, page.after)
         result = searches.run_search(snapshot, request)
         return Hits(result.hits(), result.notices)
-
-    def embedding(self, frame: FrameId, space: str | None = None) -> Matrix | None:
-        """Return a frame's vector, (dimension,), as stored: float32 or int8; None without one.
-
-        Args:
-            frame: The frame's id, or the receipt of its write.
-            space: Name of the vector space; may be left out if the frame has vectors in only one.
-
-        Raises:
-            NotFound: no frame with this id exists at this basis, or the frame is out of scope.
-            InvalidInput: the frame has vectors in several spaces, and none was named.
-            Corrupt: the vector is damaged.
-        """
-        snapshot = self._snapshot()
-        return vector_lanes.vector_of(snapshot, snapshot.id_of(frame), space)
-
-    def token_embedding(self, frame: FrameId, space: str | None = None) -> Tokens | None:
-        """Return a frame's token vectors, (tokens, dimension) int8; None without any.
-
-        Args:
-            frame: The frame's id, or the receipt of its write.
-            space: Name of the space; may be left out if the frame has token vectors in only one.
-
-        Raises:
-            NotFound: no frame with this id exists at this basis, or the frame is out of scope.
-            InvalidInput: the frame has token vectors in several spaces, and none was named.
-            Corrupt: the token vectors are damaged.
-        """
-        snapshot = self._snapshot()
-        return late_lanes.tokens_of(snapshot, snapshot.id_of(frame), space)
-
-    def _explain_hit(self, hit: Hit) -> Explanation:
-        """Return how a hit's score came about, as of the view that found it.
-
-        Raises:
-            InvalidInput: hit is no `Hit`, comes from another log or scope, or is a copy without its
-                search.
-        """
-        expect_type("hit", hit, Hit, "a Hit", "Pass a hit of search().")
-        snapshot = self._snapshot()
-        if hit.made_by.identity != snapshot.identity:
-            raise InvalidInput(
-                "hit comes from another log", remedy="Call explain() of the store that found it."
-            )
-        if not scopes.sees_same(hit.made_by.reach, snapshot.reach):
-            raise InvalidInput(
-                "hit comes from another scope",
-                remedy="Call explain() of the store or view that found it.",
-            )
-        return hit.made_by.explain(hit)
-
-    def highlights(self, text: str, query: str | Query) -> list[tuple[int, int]]:
-        """Return the characters [start, end) of a text that match a query, ascending.
-
-        Args:
-            text: The text to search.
-            query: Plain language, or a `cerata.query`.
-
-        Raises:
-            InvalidInput: text is no string, or query is neither a string nor a query.
-        """
-        requests.check_query(query)
-        expect_type("text", text, str, "a string", "Pass a str, such as frame.text.")
-        return self._snapshot().layers.highlights(text, query)
 
     def recall(
         self,
         query: str | Query,
         *,
-        embedding: Vector | None = None,
-        space: str | None = None,
-        mode: Mode = "hybrid",
         max_tokens: int = 1500,
-        entry_tokens: int = ENTRY_TOKENS_MAX,
         where: Filter | None = None,
-        when: TimeRange | None = None,
-        profile: str | Profile | None = None,
-        form: Form = "text",
+        profile: str | Profile | Ranking | None = None,
         policy: str | ContextPolicy | None = None,
-        order: Order = "score",
-        framing: bool = False,
-        record: bool = False,
-        include_superseded: bool = False,
-        neighbours: int = 0,
-        approximate: bool = False,
-        token_embedding: Vectors | None = None,
-        tokens_space: str | None = None,
-        token_weights: Vector | None = None,
-        rerank: Rerank = None,
-        actor: str | None = None,
+        vectors: Vectors = NO_VECTORS,
+        layout: Layout = LAYOUT,
+        record: bool | WriteOptions = False,
         floor: Floor | bool = True,
+        **_moved: Never,
     ) -> Context:
         """Return the best entries for a question that fit ``max_tokens``, with their sources.
 
@@ -274,65 +191,73 @@ class SearchReads(Reader):
 
         Args:
             query: Plain language (any word may match), or a `cerata.query`.
-            embedding: The question's vector; as in `search`.
-            space: The vector space to search; as in `search`.
-            mode: "hybrid", "text" or "vector"; as in `search`.
             max_tokens: Budget of the context, in tokens of ``cl100k_base``.
-            entry_tokens: Most tokens of an entry.
-            where: Which frames may be shown, and facts by their evidence (docs/facts.md).
-            when: As in `search`.
-            profile: Name or `Profile`; as in `search`. `Context.lanes` names the lanes that ran.
-            form: "text", or "markdown" with headings and quotes.
+            where: Which frames may be shown, and facts by their evidence (docs/facts.md); its
+                ``include_superseded`` also shows replaced frames, marked so.
+            profile: Name, `Profile` or `Ranking`: weights, lanes and a second order; as in
+                `search`. `Context.lanes` names the lanes that ran.
             policy: Name or `ContextPolicy`: the entries shortened to a gist or a line; duplicates.
-            order: "score" for the best entry first, or "time" for the earliest.
-            framing: Begin with instructions to the model: use only this text, name the sources.
+            vectors: The question's vectors; as in `search`.
+            layout: Form, order and framing of the text, the size of an entry, and neighbours.
             record: Write an event that lists the entries shown, which `access` counts; store only.
-            include_superseded: Also show frames that a newer version replaced, marked so.
-            neighbours: Chunks or turns on each side of a hit (see `around`) that are shown after
-                the hit if they pass ``where`` and the budget allows; default 0.
-            approximate: Let a graph choose the vectors to compare; as in `search`.
-            token_embedding: The question's token vectors; as in `search`.
-            tokens_space: The space of the token vectors; as in `search`.
-            token_weights: The weights of the token vectors; as in `search`.
-            rerank: Reorder the best hits; as in `search`. A recorded recall has the scores.
+                `WriteOptions` name its writer.
             floor: A `Floor`; True for the measured marks of the model; False for none, which shows
                 the closest entries to any question.
-            actor: Name of the writer, for ``record``; default as for other calls.
 
         Raises:
             InvalidInput: as `search`; or a budget is not positive, ``neighbours`` is negative or
-                above 100, or no such policy, form or order exists.
+                above 100, no such policy, form or order exists, or ``where`` includes deleted
+                frames.
             ReadOnly: ``record`` is set, and this is a view.
             EmbedderFailed: as `search`.
             RerankerFailed: as `search`; nothing is recorded.
         """
+        if _moved:
+            refuse("recall", _moved)
+        if vectors is not NO_VECTORS:
+            checked("vectors", vectors, Vectors)
+            check_unused("recall", vectors, ("min_cosine",))
+        if layout is not LAYOUT:
+            checked("layout", layout, Layout)
+        if where is not None:
+            _check_shown(where)
         options = packing.ContextOptions(
-            max_tokens, entry_tokens, form, order, policies.policy_of(policy)
+            max_tokens, layout.entry_tokens, layout.form, layout.order, policies.policy_of(policy)
         )
         recall = recalls.RecallOptions(
-            options, floor=floor, is_framed=framing, neighbours=neighbours
+            options, floor=floor, is_framed=layout.framing, neighbours=layout.neighbours
         )
+        ranking = profile if isinstance(profile, Ranking) else Ranking(profile=profile)
         request = requests.SearchRequest(
             query=query,
             k=CONTEXT_HITS,
-            mode=mode,
-            profile=profiles.profile_of(profile),
-            where=requests.narrowed_in_time(where, when, query),
-            include_superseded=include_superseded,
-            embedding=embedding,
-            space=space,
-            approximate=approximate,
-            token_embedding=token_embedding,
-            tokens_space=tokens_space,
-            token_weights=token_weights,
-            rerank=rerank,
+            mode=ranking.mode,
+            profile=profiles.profile_of(ranking.profile),
+            where=requests.in_times_of_question(where, query),
+            include_superseded=where is not None and where.include_superseded,
+            embedding=cast("Vector | None", vectors.dense),
+            space=vectors.space,
+            approximate=vectors.approximate,
+            token_embedding=cast("VectorRows | None", vectors.tokens),
+            tokens_space=vectors.tokens_space,
+            token_weights=vectors.token_weights,
+            rerank=ranking.rerank,
         )
         result = searches.run_search(self._snapshot(), request)
         context = recalls.context_of(result, recall)
-        if not record:
+        if record is False:
             return context
+        writer = record
+        if not isinstance(writer, WriteOptions):
+            is_recorded = exact(writer)
+            if is_recorded is False:
+                return context
+            if is_recorded is not True:
+                checked("record", record, WriteOptions)
+            writer = WRITE
+        check_unused("record", writer, ("key", "scope"))
         event = recalls.recall_of(result, recall, context)
-        return self._recorded(context, event, recalls.call_of(request, recall), actor)
+        return self._recorded(context, event, recalls.call_of(request, recall), writer.actor)
 
     def _recorded(
         self,
@@ -350,7 +275,41 @@ class SearchReads(Reader):
             remedy="Call recall() of the store, or leave out record=True.",
         )
 
-    def remembered_embedder(self) -> RememberedEmbedder | None:
+
+class SourceReads(Reader):
+    """The reads that cite a frame and mark its words."""
+
+    def source(self, frame: Frame) -> str:
+        """Return a short line that names a frame's source: id, title, place and day.
+
+        Line breaks in a title or place become blanks, so that no title passes for another source.
+        Long names are cut: a place keeps its end, and a file's path the names of the file and its
+        folder; ``frame.uri`` has the whole place.
+
+        Args:
+            frame: The frame to cite.
+        """
+        return source_lines.source_line(frame)
+
+    def highlights(self, text: str, query: str | Query) -> list[tuple[int, int]]:
+        """Return the characters [start, end) of a text that match a query, ascending.
+
+        Args:
+            text: The text to search.
+            query: Plain language, or a `cerata.query`.
+
+        Raises:
+            InvalidInput: text is no string, or query is neither a string nor a query.
+        """
+        requests.check_query(query)
+        expect_type("text", text, str, "a string", "Pass a str, such as frame.text.")
+        return self._snapshot().layers.highlights(text, query)
+
+
+class VectorReads(Reader):
+    """The reads of stored vectors, and of the embedder that made them."""
+
+    def used(self) -> RememberedEmbedder | None:
         """Return the embedder of the memory's vectors at this basis; None before the first.
 
         Each tenant has its embedder; without a scope, the result is that of the tenant "default",
@@ -363,23 +322,52 @@ class SearchReads(Reader):
             used.name, used.identity, used.space, used.tokens_space, used.seq
         )
 
-    def source_of(self, frame: Frame) -> str:
-        """Return a short line that names a frame's source: id, title, place and day.
-
-        Line breaks in a title or place become blanks, so that no title passes for another source.
-        Long names are cut: a place keeps its end, and a file's path the names of the file and its
-        folder; ``frame.uri`` has the whole place.
+    def of(self, frame: FrameId, space: str | None = None) -> Matrix | None:
+        """Return a frame's vector, (dimension,), as stored: float32 or int8; None without one.
 
         Args:
-            frame: The frame to cite.
+            frame: The frame's id, or the receipt of its write.
+            space: Name of the vector space; may be left out if the frame has vectors in only one.
+
+        Raises:
+            NotFound: no frame with this id exists at this basis, or the frame is out of scope.
+            InvalidInput: the frame has vectors in several spaces, and none was named.
+            Corrupt: the vector is damaged.
         """
-        return source_lines.source_line(frame)
+        snapshot = self._snapshot()
+        return vector_lanes.vector_of(snapshot, snapshot.id_of(frame), space)
+
+    def tokens_of(self, frame: FrameId, space: str | None = None) -> Tokens | None:
+        """Return a frame's token vectors, (tokens, dimension) int8; None without any.
+
+        Args:
+            frame: The frame's id, or the receipt of its write.
+            space: Name of the space; may be left out if the frame has token vectors in only one.
+
+        Raises:
+            NotFound: no frame with this id exists at this basis, or the frame is out of scope.
+            InvalidInput: the frame has token vectors in several spaces, and none was named.
+            Corrupt: the token vectors are damaged.
+        """
+        snapshot = self._snapshot()
+        return late_lanes.tokens_of(snapshot, snapshot.id_of(frame), space)
+
+
+def _check_shown(where: object) -> None:
+    """Refuse the deleted frames in a context."""
+    filters.check_filter(where)
+    if cast("Filter", where).include_deleted:
+        raise InvalidInput(
+            "A context shows no deleted frames",
+            remedy="Leave include_deleted out of the filter, or call search().",
+        )
 
 
 def _check_alone(embedding: Vector | None, mode: Mode) -> None:
     """Refuse a vector as the query together with another, or in a search by words."""
     if embedding is not None or mode == "text":
         raise InvalidInput(
-            "query must be text, not a vector, with embedding= or mode='text'",
-            remedy="Pass the question as the query and its vector as embedding=.",
+            "query must be text, not a vector, with Vectors.dense or mode='text'",
+            remedy="Pass the question as the query, and its vector as "
+            "vectors=cerata.Vectors(dense=…).",
         )

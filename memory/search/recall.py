@@ -75,7 +75,7 @@ class RecallOptions:
         if not is_integer(self.neighbours) or not 0 <= self.neighbours <= CONTEXT_HITS:
             raise InvalidInput(
                 f"neighbours must be 0 to {CONTEXT_HITS}, not {value_text(self.neighbours):.60}",
-                remedy="Pass neighbours=1 for a chunk or turn on each side.",
+                remedy="Pass cerata.Layout(neighbours=1) for a chunk or turn on each side.",
             )
 
 

@@ -8,43 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final, get_args
 
 import numpy as np
 
 from cerata.engine.arguments import expect_text, is_integer, is_number, wrong_type
 from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.json_value import exact_fields
-from cerata.projections.frames.filters import Filter, kinds_named
+from cerata.projections.frames.filters import Filter, check_filter, kinds_named
 from cerata.projections.fulltext.query import Query, check_size, filters_of, plain
 from cerata.retrieval.question_times import time_filter
 from cerata.retrieval.ranking.profile import Profile
-from cerata.retrieval.reranker import Reranker, check_rerank
+from cerata.retrieval.reranker import check_rerank
 
+from ..values.options import Grouping, Mode, Rerank
 from ..values.owners import no_memories
 from ..values.vectors import Vector, Vectors, numbers_of
 
 if TYPE_CHECKING:
     from cerata.projections.columnar.columns import Mask
-    from cerata.projections.frames.filter_tests import TimeRange
 
     from ..snapshot.layers import Layers
     from ..values.vector_trust import VectorTrust
 
-Mode: TypeAlias = Literal["hybrid", "text", "vector"]
-"""The lanes that a search uses: all, those of words, or those of vectors."""
-
 _MODES: Final[tuple[str, ...]] = get_args(Mode)
 _FLAGS: Final = ("include_superseded", "include_deleted", "approximate")
-
-OF_QUESTION: Final = "question"
-"""As a time: the times that the question names."""
-
-Rerank: TypeAlias = bool | Reranker | Mapping[int, float] | None
-"""How the best hits get another order: by token vectors, by a model, or by scores of frames."""
-
-Grouping: TypeAlias = Literal["content", "document", "frame"]
-"""The hits that take one place: those of equal text, those of a document, or each for itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -78,7 +66,7 @@ class SearchRequest:
     offset: int = 0
     group_by: Grouping = "frame"
     min_cosine: float | None = None
-    min_score: float | None = None
+    floor: float | None = None
     trust: VectorTrust | None = None
     """How far vectors count, of a recorded question; None: by the embedder."""
     text: str = field(init=False)
@@ -86,7 +74,7 @@ class SearchRequest:
     is_plain: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        exact_fields(self, "query", "k", "offset", "min_cosine", "min_score", "rerank", *_FLAGS)
+        exact_fields(self, "query", "k", "offset", "min_cosine", "floor", "rerank", *_FLAGS)
         check_query(self.query)
         if not is_integer(self.k) or self.k <= 0:
             raise InvalidInput(
@@ -96,7 +84,7 @@ class SearchRequest:
         if not is_integer(self.offset) or self.offset < 0:
             raise InvalidInput(
                 f"offset must be a whole number from 0, not {value_text(self.offset):.60}",
-                remedy="Pass offset=0 or more.",
+                remedy="Pass cerata.Page(offset=…) of 0 or more.",
             )
         if self.group_by not in get_args(Grouping):
             raise InvalidInput(
@@ -112,10 +100,10 @@ class SearchRequest:
         check_rerank(self.rerank)
         if self.token_weights is not None and self.token_embedding is None:
             raise InvalidInput(
-                "token_weights came without token_embedding",
-                remedy="Pass the token vectors that the weights are of, too.",
+                "token_weights came without tokens",
+                remedy="Pass cerata.Vectors(tokens=…, token_weights=…), with a weight of each.",
             )
-        for name in ("min_cosine", "min_score"):
+        for name in ("min_cosine", "floor"):
             least: float | None = getattr(self, name)
             if least is not None and not is_number(least):
                 raise InvalidInput(
@@ -125,7 +113,7 @@ class SearchRequest:
         if self.min_cosine is not None and self.mode == "text":
             raise InvalidInput(
                 "min_cosine bounds cosines, and mode 'text' compares no vectors",
-                remedy="Pass mode='hybrid' or 'vector', or a least score with min_score=.",
+                remedy="Pass mode='hybrid' or 'vector', or a least score as floor=.",
             )
         text = self.query.strip() if isinstance(self.query, str) else ""
         tree = plain(self.query) if isinstance(self.query, str) else self.query
@@ -136,7 +124,7 @@ class SearchRequest:
     @property
     def is_bounded(self) -> bool:
         """True if hits need a least score or cosine."""
-        return self.min_score is not None or self.min_cosine is not None
+        return self.floor is not None or self.min_cosine is not None
 
     @property
     def seeks_all_kinds(self) -> bool:
@@ -185,26 +173,25 @@ class SearchRequest:
 
 _OF_ORDER: Final = (
     *("query", "mode", "where", "include_superseded", "include_deleted"),
-    *("space", "approximate", "tokens_space", "rerank_key", "group_by", "min_cosine", "min_score"),
+    *("space", "approximate", "tokens_space", "rerank_key", "group_by", "min_cosine", "floor"),
 )
 """The arguments that determine the order of the results, besides vectors."""
 
 
-def narrowed_in_time(where: Filter | None, when: TimeRange | None, query: object) -> Filter | None:
-    """Return a filter narrowed to a time, or to the times that a question in plain language names.
+def in_times_of_question(where: Filter | None, query: object) -> Filter | None:
+    """Return a filter with the times that a question names, if it asks for them.
 
     Raises:
-        InvalidInput: ``when`` is no time.
+        InvalidInput: ``where`` is no filter.
     """
-    if when is None:
-        return where
-    if when == OF_QUESTION:
-        during = time_filter(query) if isinstance(query, str) else None
-    else:
-        during = Filter(content=when)
-    if during is None or where is None:
-        return during if where is None else where
-    return where & during if isinstance(where, Filter) else where
+    if where is None:
+        return None
+    check_filter(where)
+    tests = where.plain()
+    during = time_filter(query) if where.of_question and isinstance(query, str) else None
+    if during is not None:
+        tests &= during
+    return None if tests.is_universal else tests
 
 
 def check_query(query: object) -> None:

@@ -166,7 +166,10 @@ class SearchResult:
         if obstacle and "vectors" in request.profile.running:
             notices.append(f"searched by words only: {obstacle}")
         if request.min_cosine is not None and "vectors" not in self.weights:
-            reason = "no vectors were compared; pass embedding=, or open with the frames' embedder"
+            reason = (
+                "no vectors were compared; pass cerata.Vectors(dense=…), "
+                "or open with the frames' embedder"
+            )
             if "vectors" not in request.profile.running:
                 reason = f"profile {request.profile.label} has no lane of vectors"
             notices.append(f"no hit reaches min_cosine: {reason}")

@@ -104,7 +104,7 @@ def key_for(snapshot: Snapshot, dimension: int, space: str | None, *, tokens: bo
         names = ", ".join(map(repr, several))
         raise InvalidInput(
             f"{len(several)} spaces have {noun} of {dimension:,} dimensions",
-            remedy=f"Pass a name with {'tokens_' if tokens else ''}space=: {names}.",
+            remedy=f"Pass a name in cerata.Vectors({'tokens_' if tokens else ''}space=…): {names}.",
         )
     return fitting[0]
 

@@ -132,5 +132,5 @@ def several_entities(entities: Entities, name: str, keys: Sequence[EntityKey]) -
 def no_entity(entities: Entities, name: str) -> NotFound:
     """Return the error for a name that no entity has."""
     near = entities.resolve(name)
-    remedy = f"Did you mean {near[0]!r}?" if near else "Create the entity with put_entity()."
+    remedy = f"Did you mean {near[0]!r}?" if near else "Create the entity with graph.name()."
     return NotFound(f"There is no entity {name!r}", remedy=remedy)

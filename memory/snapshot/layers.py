@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from cerata.engine.arguments import expect_type, is_unicode
+from cerata.engine.arguments import is_unicode
 from cerata.engine.errors import NotFound, number_text
 from cerata.engine.events import (
     Draft,
@@ -33,7 +33,7 @@ from cerata.projections.columnar.scopes import admits, is_same
 from cerata.projections.columnar.times import to_microseconds
 from cerata.projections.columnar.turn_order import TurnOrder, first_versions, turn_order
 from cerata.projections.frames.columns import ClosingKind
-from cerata.projections.frames.filters import Filter
+from cerata.projections.frames.filters import Filter, check_filter
 from cerata.projections.fulltext.query import Query
 
 from .layer import Layer, LogLayer
@@ -429,20 +429,37 @@ class Layers:
         """Return the rows that a read admits, by layer.
 
         Raises:
-            InvalidInput: ``where`` is not a `Filter`.
+            InvalidInput: ``where`` is not a `Filter`, asks for the times of a question, or includes
+                closed frames.
         """
+        passing = None if where is None else self.passing(where)
         if include_superseded or include_deleted:
             masks = self._unexpired(
                 self.opened(include_superseded=include_superseded, include_deleted=include_deleted)
             )
         else:
             masks = self.active
-        return masks if where is None else both(masks, self.passing(where))
+        return masks if passing is None else both(masks, passing)
+
+    def chosen(self, where: Filter | None) -> tuple[Mask, ...]:
+        """Return the rows of a read whose filter may include closed frames, by layer.
+
+        Raises:
+            InvalidInput: ``where`` is not a `Filter`, or asks for the times of a question.
+        """
+        if where is None:
+            return self.admitted()
+        check_filter(where)
+        return self.admitted(
+            where.of_frames(),
+            include_superseded=where.include_superseded,
+            include_deleted=where.include_deleted,
+        )
 
     def passing(self, where: Filter) -> tuple[Mask, ...]:
         """Return the rows that a filter alone admits, by layer."""
-        remedy = "Pass a filter, such as where=cerata.Filter(tags=['decision'])."
-        expect_type("where", where, Filter, "a Filter", remedy)
+        check_filter(where)
+        where.check_plain()
         if where.is_relative:
             where = where.resolved(self.present())
         return tuple(layer.frames.mask(where, layer.n) for layer in self.all)

@@ -724,7 +724,7 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
         used = self.used_embedder
         obstacle = self.embedders.obstacle(used)
         if obstacle is None and used is not None and any(self.layers.counts()):
-            return f"no frame here has a vector of {used.space!r}; embed_missing() adds vectors"
+            return f"no frame here has a vector of {used.space!r}; embeddings.fill() adds vectors"
         return obstacle
 
     def sees(self, scope: Scope | None) -> bool:

@@ -56,14 +56,14 @@ class StoreEmbedder:
             if built_in.spaces_of(self.passed) == used.spaces:
                 return None
             space = self.passed.identity.space
-            return f"{lead}not of the store's {space!r}; embed_missing() adds vectors of this"
+            return f"{lead}not of the store's {space!r}; embeddings.fill() adds vectors of this"
         made = self._built_in(used.name)
         if isinstance(made, Unsupported):
             return f"{lead}and {made.what[0].lower()}{made.what[1:]}; {made.remedy}"
         if made is None:
             return f"{lead}which is no built-in embedder; pass it to open(embedder=…)"
         if built_in.spaces_of(made) != used.spaces:
-            return f"{lead}another version of {used.name!r}; embed_missing() adds new vectors"
+            return f"{lead}another version of {used.name!r}; embeddings.fill() adds new vectors"
         return None
 
     def _automatic(self) -> Embedder | None:

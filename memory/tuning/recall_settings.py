@@ -23,9 +23,10 @@ from cerata.retrieval.ranking.profiles import profile_of
 from cerata.retrieval.ranking.relevance import Floor
 
 from ..search.recall import RecallOptions
-from ..search.request import Mode, SearchRequest
+from ..search.request import SearchRequest
 from ..snapshot.snapshot import Snapshot
 from ..values.frames import CONTEXT_HITS
+from ..values.options import Mode
 from .recalls import request_of
 
 

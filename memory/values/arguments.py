@@ -83,7 +83,7 @@ def listed(name: str, values: Iterable[ItemType]) -> list[ItemType]:
 def content_hash(content: str | bytes) -> bytes:
     """Return the hash of a content: 16 bytes of BLAKE3, of a text over its UTF-8.
 
-    `View.find_stored` and `View.find_content` find stored content by this hash.
+    `View.files.stored` and `View.files.by_content` find stored content by this hash.
 
     Args:
         content: The text, or the bytes.
@@ -230,7 +230,8 @@ def narrowed(
         if reach is not None and not reach.is_tenant:
             raise InvalidInput(
                 f"shared=True would widen the scope {dict(within)!r}",
-                remedy="Open the store with shared=True, or leave out shared=.",
+                remedy="Open the store with options=cerata.OpenOptions(shared=True), or leave out "
+                "shared=.",
             )
     return Reach(joined, was_shared if shared is None else shared)
 

@@ -115,7 +115,7 @@ class Frame(PlainValue):
     content_dates: tuple[datetime, ...] = ()
     """Dates that the content names."""
     content_hash: bytes | None = None
-    """The hash of the content, which `find_content` takes; None for a chunk."""
+    """The hash of the content, which `files.by_content` takes; None for a chunk."""
     expires: datetime | None = None
     """From this time on, reads of many frames leave the frame out."""
     is_expired: bool = False
@@ -187,7 +187,7 @@ class HitSource(FrameSource, Protocol):
 class Hit(PlainValue):
     """A frame that a search found, by the lanes ``lanes``; text and frame are read on first use.
 
-    `View.explain` returns the share of each lane in the score.
+    `View.history.explain` returns the share of each lane in the score.
     """
 
     _plain = ("id", "score", "cosine", "text", "span", "highlights", "lanes", "frame")

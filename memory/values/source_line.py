@@ -21,7 +21,7 @@ _PARTS_SHOWN: Final = 2
 
 
 def source_line(frame: Frame) -> str:
-    """Return a frame's id, title, place and day; see `Store.source_of`."""
+    """Return a frame's id, title, place and day; see `Store.files.source`."""
     return source_text(frame.id, frame.title, frame.uri, frame.created.date().isoformat())
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _REMEDY: Final = "Give each text an array of shape (tokens, dimension), of finite numbers or int8."
 
-_WEIGHTS_REMEDY: Final = "Pass a weight of 0 or more for each token of token_embedding=."
+_WEIGHTS_REMEDY: Final = "Pass a weight of 0 or more for each vector of cerata.Vectors(tokens=…)."
 
 TOKEN_WEIGHT_MAX: Final = 1e6
 """Largest weight of a token, as of a lane."""
@@ -99,7 +99,8 @@ def stored_matrices(
             f"Token vectors came with the space {value_text(space)}"
             if values is not None
             else f"The space {value_text(space)} came without token vectors",
-            remedy="Name the space after its embedder: tokens_space='colbertv2@1/128/maxsim/i1'; "
+            remedy="Name the space after its embedder: "
+            "cerata.Vectors(tokens=…, tokens_space='colbertv2@1/128/maxsim/i1'); "
             f"it ends with {TOKENS_SUFFIX}.",
         )
     try:

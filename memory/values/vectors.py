@@ -38,12 +38,13 @@ def vectors(
         raise InvalidInput(
             f"The space {value_text(space)} came "
             f"{'without' if values is None else 'with'} an embedding",
-            remedy="Name the space after its embedder: embedding=vector, space='all-MiniLM-L6-v2'.",
+            remedy="Name the space after its embedder: "
+            "vectors=cerata.Vectors(dense=vector, space='all-MiniLM-L6-v2').",
         )
     if is_token_space(space):
         raise InvalidInput(
             f"{space!r} is a space of token vectors",
-            remedy="Pass token vectors as token_embedding=, with tokens_space=.",
+            remedy="Pass token vectors as cerata.Vectors(tokens=…, tokens_space=…).",
         )
     matrix = numbers_of(values)
     if matrix.ndim != 2 or len(matrix) != count:

@@ -9,8 +9,8 @@ from cerata.engine.packs import Pack
 
 PACK: Final = Pack(
     name="plots",
-    calls={
-        "draw_facts": "cerata.packs.plots:draw_facts",
-        "draw_graph": "cerata.packs.plots:draw_graph",
+    functions={
+        "draw_facts": "cerata.plots.draw_facts",
+        "draw_graph": "cerata.plots.draw_graph",
     },
 )

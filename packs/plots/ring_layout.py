@@ -63,7 +63,7 @@ class Rings:
 
 
 class Way(NamedTuple):
-    """The facts to follow, their direction, and when they must be true, as `walk` takes these."""
+    """The facts to follow, their direction, and when they are true, as `graph.walk` takes these."""
 
     predicate: str | None
     direction: Direction
@@ -71,10 +71,12 @@ class Way(NamedTuple):
 
 
 def rings_of(snapshot: Snapshot, entity: str, *, hops: int, entities_max: int, way: Way) -> Rings:
-    """Return the best entities around an entity by `walk`, at most ``entities_max``, and the joins.
+    """Return the best entities around an entity, at most ``entities_max``, and the joins.
+
+    `graph.walk` finds them.
 
     Raises:
-        InvalidInput, NotFound: as `neighbours`, `walk` and `entity`.
+        InvalidInput, NotFound: as `graph.neighbours`, `graph.walk` and `graph.entity`.
     """
     start = entity_named(snapshot.facts_at, entity).name
     reached = GraphView(snapshot).walk(start, hops=hops, **way._asdict())

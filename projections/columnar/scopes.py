@@ -88,9 +88,9 @@ class MissingReach(Reach):
     def pairs(self) -> Scope:  # pyright: ignore[reportIncompatibleVariableOverride]
         raise InvalidInput(
             "The store requires a scope, and the call has none",
-            remedy="Call store.scoped({'tenant': 'name'}), or read store.view().within({…}) or "
-            "store.at(basis).within({…}), at a tag store.scoped({…}).at('v1'); a write may have "
-            "scope={…}.",
+            remedy="Call store.scoped({'tenant': 'name'}), or read "
+            "store.history.view().within({…}) or store.at(basis).within({…}), at a tag "
+            "store.scoped({…}).at('v1'); a write may have scope={…}.",
         )
 
 

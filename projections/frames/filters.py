@@ -23,6 +23,10 @@ turns a filter into an exact mask over the rows of frames.
   without a time of creation counts as created when recorded. Content times are the content dates,
   else the time of creation; a single time within the range is enough.
 
+- ``content="question"``: the content times that a question in plain language names; none if it
+  names none. Only a search has a question.
+- ``include_superseded``, ``include_deleted``: not tests, but which closed frames are read too; with
+  ``&``, ``|`` and ``~`` they hold for the whole filter.
 - ``absent``: neither the scope nor the metadata has the name; ``"scope.user_id"`` and
   ``"metadata.lang"`` test one of the two.
 
@@ -36,7 +40,7 @@ from datetime import datetime
 from functools import partial
 from typing import Final, cast
 
-from cerata.engine.arguments import expect_text
+from cerata.engine.arguments import expect_bool, expect_text, expect_type
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue, ScopeValue
 from cerata.engine.json_value import exact
@@ -95,10 +99,13 @@ class Filter:
         created: ``(start, end)`` for the time of creation, start included, or a single time, such
             as "2026-03" or "last week"; default any.
         recorded: ``(start, end)`` for the time of recording, or a single time; default any.
-        content: ``(start, end)`` or a time that must contain a content time; default any.
+        content: ``(start, end)`` or a time that must contain a content time, or "question" for the
+            times that a question names; default any.
         uri_prefix: Prefix of the frame's URI; default any.
         absent: Names that neither the frame's scope nor its metadata may have, or "scope.NAME" or
             "metadata.NAME" for one of the two; default none.
+        include_superseded: Also read frames that a newer version replaced; default False.
+        include_deleted: Also read deleted frames; default False.
 
     Raises:
         InvalidInput: a value of the wrong type, an unknown operator, a time without a zone, a
@@ -110,6 +117,10 @@ class Filter:
     """Upper bound of the nesting levels of the expression."""
     size: int = field(compare=False, repr=False)
     """Number of tests in the expression."""
+    include_superseded: bool = field(repr=False)
+    include_deleted: bool = field(repr=False)
+    of_question: bool = field(repr=False)
+    """True for the content times that a question names."""
 
     def __init__(
         self,
@@ -126,7 +137,12 @@ class Filter:
         content: TimeRange | None = None,
         uri_prefix: str | None = None,
         absent: Collection[str] = (),
+        include_superseded: bool = False,
+        include_deleted: bool = False,
     ) -> None:
+        of_question = content == OF_QUESTION
+        if of_question:
+            content = None
         parts: list[Expression] = [*map(partial(equals, "tag"), words("tags", tags))]
         parts += map(partial(equals, "label"), words("labels", labels))
         if kind is not None:
@@ -156,21 +172,30 @@ class Filter:
         object.__setattr__(self, "expression", parts[0] if len(parts) == 1 else Every(tuple(parts)))
         object.__setattr__(self, "depth", PLAIN_DEPTH)
         object.__setattr__(self, "size", _checked_size(sum(map(number_of_tests, parts))))
+        include_superseded = expect_bool("include_superseded", include_superseded)
+        include_deleted = expect_bool("include_deleted", include_deleted)
+        for name, value in zip(
+            _REACH, (include_superseded, include_deleted, of_question), strict=True
+        ):
+            object.__setattr__(self, name, value)
 
     def __and__(self, right: "Filter") -> "Filter":
         parts = (*_parts(self, Every), *_parts(right, Every))
         joined = parts[0] if len(parts) == 1 else Every(parts)
-        return _filter(joined, _depth_of(Every, self, right), self.size + right.size)
+        return _filter(joined, _depth_of(Every, self, right), self.size + right.size, self, right)
 
     def __or__(self, right: "Filter") -> "Filter":
         parts = (*_parts(self, Either), *_parts(right, Either))
-        return _filter(Either(parts), _depth_of(Either, self, right), self.size + right.size)
+        _check_no_question(self, right)
+        depth = _depth_of(Either, self, right)
+        return _filter(Either(parts), depth, self.size + right.size, self, right)
 
     def __invert__(self) -> "Filter":
+        _check_no_question(self)
         inner = self.expression
         if isinstance(inner, Negated):
-            return _filter(inner.part, self.depth, self.size)
-        return _filter(Negated(inner), self.depth + 1, self.size)
+            return _filter(inner.part, self.depth, self.size, self)
+        return _filter(Negated(inner), self.depth + 1, self.size, self)
 
     @property
     def is_universal(self) -> bool:
@@ -190,12 +215,49 @@ class Filter:
         """
         if not self.is_relative:
             return self
-        return _filter(resolved(self.expression, now), self.depth, self.size)
+        return _filter(resolved(self.expression, now), self.depth, self.size, self)
+
+    def plain(self) -> "Filter":
+        """Return the tests alone, without the closed frames and the question."""
+        if not (self.include_superseded or self.include_deleted or self.of_question):
+            return self
+        return _filter(self.expression, self.depth, self.size)
+
+    def of_frames(self) -> "Filter":
+        """Return the tests of a read that has read the closed frames.
+
+        Raises:
+            InvalidInput: the filter asks for the times of a question.
+        """
+        if self.of_question:
+            raise InvalidInput(
+                "content='question' needs a question, and this read has none",
+                remedy="Pass the times, such as content='last week', or call search().",
+            )
+        return self.plain()
+
+    def check_plain(self) -> None:
+        """Raise `InvalidInput` for a read of current frames alone, if the filter asks for more."""
+        _ = self.of_frames()
+        if self.include_superseded or self.include_deleted:
+            raise InvalidInput(
+                "The filter includes closed frames, and this call takes current frames alone",
+                remedy="Leave include_superseded and include_deleted out of the filter.",
+            )
 
     def to_dict(self) -> dict[str, JsonValue]:
         """Return the filter as plain values: tests under ``all``, ``any`` and ``not``."""
-        return expression_dict(self.expression)
+        plain = expression_dict(self.expression)
+        for name in _REACH:
+            if getattr(self, name):
+                plain[name] = True
+        return plain
 
+
+OF_QUESTION: Final = "question"
+"""As a content time: the times that the question names."""
+
+_REACH: Final = ("include_superseded", "include_deleted", "of_question")
 
 PLAIN_DEPTH: Final = 3
 """Maximum levels of the parameters of a filter: conjunction, alternatives of a list, test."""
@@ -216,7 +278,26 @@ def _checked_size(size: int) -> int:
     return size
 
 
-def _filter(expression: Expression, depth: int, size: int) -> Filter:
+def _check_no_question(*parts: Filter) -> None:
+    if any(part.of_question for part in parts):
+        raise InvalidInput(
+            "content='question' holds for a whole filter",
+            remedy="Add it last, with &: (a | b) & cerata.Filter(content='question').",
+        )
+
+
+def check_filter(where: object) -> None:
+    """Raise `InvalidInput` unless a value is a filter."""
+    expect_type(
+        "where",
+        where,
+        Filter,
+        "a Filter",
+        "Pass a filter, such as where=cerata.Filter(tags=['x']).",
+    )
+
+
+def _filter(expression: Expression, depth: int, size: int, *parts: Filter) -> Filter:
     if depth > DEPTH_MAX:
         raise InvalidInput(
             f"The filter has more than {DEPTH_MAX} nested levels",
@@ -226,6 +307,8 @@ def _filter(expression: Expression, depth: int, size: int) -> Filter:
     object.__setattr__(combined, "expression", expression)
     object.__setattr__(combined, "depth", depth)
     object.__setattr__(combined, "size", _checked_size(size))
+    for name in _REACH:
+        object.__setattr__(combined, name, any(getattr(part, name) for part in parts))
     return combined
 
 

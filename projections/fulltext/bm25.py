@@ -4,7 +4,7 @@
     view.search("which index", k=10, among=mask)           # plain language
     view.asked("which index").at(rows)                     # the scores of any rows (`asked`)
     view.search(tree, filters=lambda where: frames.mask(where, n))      # a tree (`query`)
-    view.highlights(text, query)                           # the matches in a frame's text
+    view.files.highlights(text, query)                           # the matches in a frame's text
 
 Owns the scores and their order (Robertson and Zaragoza, *The Probabilistic Relevance Framework*,
 2009, section 3; idf as in Lucene, never negative):

@@ -103,12 +103,12 @@ class ContextOptions(msgspec.Struct, frozen=True):
         if self.form not in FORMS:
             raise InvalidInput(
                 f"form must be 'text' or 'markdown', not {value_text(self.form)}",
-                remedy="Pass form='text' or form='markdown'.",
+                remedy="Pass cerata.Layout(form='text'), or 'markdown'.",
             )
         if self.order not in get_args(Order):
             raise InvalidInput(
                 f"order must be 'score' or 'time', not {value_text(self.order)}",
-                remedy="Pass order='score' or order='time'.",
+                remedy="Pass cerata.Layout(order='score'), or 'time'.",
             )
 
 

@@ -265,7 +265,7 @@ class _Life:
                 subject, other = self.drawn.sample(PEOPLE, 2)
                 part.assert_fact(subject, self.drawn.choice(("knows", "pays")), Entity(other))
             if self.drawn.random() < 0.3:
-                part.merge_entities(*self.drawn.sample(PEOPLE, 2))
+                part.graph.merge(*self.drawn.sample(PEOPLE, 2))
         name = self.drawn.choice((*PEOPLE, "Anna", "Bo"))
         self.agent.session("t0", user_id="u1").exchange(f"Then I met {name}.", "Noted.")
 

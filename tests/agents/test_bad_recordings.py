@@ -318,7 +318,7 @@ def test_results_behind_a_horizon_refuse(path: Path) -> None:
         for frame in (INPUT_FRAME, FRAME_1, FRAME_2):
             if store.frame(frame).active:
                 store.delete(frame)
-        store.compact(horizon="HEAD")
+        store.upkeep.compact(horizon="HEAD")
     error = refused(path, lambda agent: agent.rerun("r1", original), "The result in frame 3")
     assert isinstance(error, RerunFailed)
 

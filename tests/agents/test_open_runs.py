@@ -114,7 +114,7 @@ class World:
             store.delete(self.drawn.choice(refs).id)
 
     def erase(self, store: Store) -> None:
-        store.compact(horizon=max(1, store.head.seq - self.drawn.randrange(3, 30)))
+        store.upkeep.compact(horizon=max(1, store.head.seq - self.drawn.randrange(3, 30)))
 
     def lose(self, run: Run) -> None:
         """Fail after the batch is in the log, as an interrupt does."""
@@ -277,7 +277,7 @@ def test_an_erasure_ends_the_proof(pair: tuple[Store, Store]) -> None:
     """The numbers are those of the fold of the file that a compaction leaves."""
     run = _opened(pair[0])
     pair[1].delete(run.refs()[0].id)
-    pair[1].compact(horizon="HEAD")
+    pair[1].upkeep.compact(horizon="HEAD")
     with (
         mock.patch.object(Fold, "using", side_effect=AssertionError("a fold")),
         pytest.raises(AssertionError, match="a fold"),

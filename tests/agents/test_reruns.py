@@ -228,8 +228,8 @@ def test_live_goes_on_in_a_fork(store: Store, tmp_path: Path) -> None:
         assert there.rerun("r1", changed).outcome == "same"
         assert fork.verify().divergences == ()
         # The fork records where it left the memory.
-        (branch,) = fork.branches()
-        assert branch.seq - 1 == store.compare(fork).point < seq
+        (branch,) = fork.upkeep.branches()
+        assert branch.seq - 1 == store.history.compare(fork).point < seq
         assert fork.actor == store.actor
     with pytest.raises(Conflict):
         agent.rerun("r1", changed, live=str(path))
@@ -245,8 +245,8 @@ def test_a_memory_without_a_file_goes_on_in_a_fork_too(tmp_path: Path) -> None:
     with cerata.open(":memory:") as store:
         assert recorded(store).rerun("r1", changed, live=str(path)).live == str(path)
         with cerata.open(path) as fork:
-            (branch,) = fork.branches()
-            assert branch.seq - 1 == store.compare(fork).point
+            (branch,) = fork.upkeep.branches()
+            assert branch.seq - 1 == store.history.compare(fork).point
             assert Agent(fork, "analyst").rerun("r1", changed).outcome == "same"
             assert fork.verify().ok
 

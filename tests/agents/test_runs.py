@@ -285,7 +285,7 @@ def test_results_are_never_embedded() -> None:
         with Agent(store, "analyst").run() as run:
             run.call("double", double, number=1)
             store.put_frame("a note")
-            store.embed_missing()
+            store.embeddings.fill()
         assert texts == ["a note"]
 
 

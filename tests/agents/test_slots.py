@@ -27,6 +27,7 @@ from cerata import (
 )
 from cerata.agents import slot as slots
 from cerata.engine.environment import Environment
+from cerata.memory.handles import History
 
 from ..clocks import StandingClock
 
@@ -405,11 +406,11 @@ def test_a_read_is_of_one_state(agent: Agent, monkeypatch: pytest.MonkeyPatch) -
         talk.append(number)
     prefs.set("risk", 1)
     views: list[object] = []
-    made = type(agent.store).view
+    made = History.view
 
     def counted(store: Store) -> cerata.View:
         views.append(store)
-        return made(store)
+        return made(store.history)
 
     for slot in (talk, prefs):
         monkeypatch.setattr(slot, "_view", lambda: counted(agent.store))

@@ -51,7 +51,7 @@ async def _put(store: AsyncStore, name: str, outcome: Outcome) -> None:
 
 async def _put_keyed(store: AsyncStore, name: str, outcome: Outcome) -> None:
     outcome.keyed.append(name)
-    await store.put_frame(name, key=name)
+    await store.put_frame(name, options=cerata.PutOptions(key=name))
 
 
 async def _put_pair(store: AsyncStore, name: str, outcome: Outcome) -> None:
@@ -109,7 +109,7 @@ async def run(path: Path, rounds: int, seed: int) -> Outcome:
     """Start tasks, cancel them, and compare the file with the outcome of each."""
     random, outcome, seqs = Random(seed), Outcome(), list[int]()
     limit = asyncio.Semaphore(AT_ONCE)
-    async with cerata.aio.open(path) as store, store.follow(0) as stream:
+    async with cerata.aio.open(path) as store, store.stream.follow(0) as stream:
         follower = asyncio.ensure_future(_follow(stream, random, seqs))
         number = 0
         while outcome.cancelled < rounds:
@@ -117,7 +117,7 @@ async def run(path: Path, rounds: int, seed: int) -> Outcome:
             number += 50
             await asyncio.gather(*(_attempt(store, each, random, outcome, limit) for each in batch))
         for name in outcome.keyed:
-            await store.put_frame(name, key=name)
+            await store.put_frame(name, options=cerata.PutOptions(key=name))
         head = (await store.head()).seq
         while stream.position < head:  # noqa: ASYNC110 - a stream has no such event
             await asyncio.sleep(0.01)

@@ -1,5 +1,6 @@
 """The asynchronous store has every public name of the store, with its arguments."""
 
+import asyncio
 import inspect
 import sys
 from collections.abc import Iterator
@@ -9,10 +10,21 @@ import pytest
 
 import cerata
 import cerata.aio
-from cerata.aio.mirror import ITERATED, PLAIN
+from cerata.aio.mirror import ITERATED, PLAIN, mirror_of, public_members
+from cerata.memory.handles import Graph, StoreHandle, Stream
+from cerata.memory.view import GraphOfView, ViewHandle
 from tools.async_stub import STUB, stub
 
-PAIRS = [(cerata.Store, cerata.aio.AsyncStore), (cerata.View, cerata.aio.AsyncView)]
+FACES = [(cerata.Store, cerata.aio.AsyncStore), (cerata.View, cerata.aio.AsyncView)]
+
+HANDLES: list[type] = [
+    member.kind
+    for sync, _ in FACES
+    for _, member in public_members(sync)
+    if isinstance(member, StoreHandle | ViewHandle)
+]
+
+PAIRS: list[tuple[type, Any]] = [*FACES, *((kind, mirror_of(kind)) for kind in HANDLES)]
 MORE = {"run", "sync"}
 """The names that only the asynchronous classes have."""
 
@@ -21,7 +33,7 @@ def public(kind: type) -> set[str]:
     return {name for name in dir(kind) if not name.startswith("_")}
 
 
-@pytest.mark.parametrize(("sync", "own"), PAIRS, ids=["Store", "View"])
+@pytest.mark.parametrize(("sync", "own"), PAIRS, ids=[sync.__name__ for sync, _ in PAIRS])
 def test_every_public_name_is_mirrored_with_its_signature(sync: type, own: type) -> None:
     """A method that is added to the store is there at once."""
     assert public(own) - MORE == public(sync)
@@ -29,14 +41,16 @@ def test_every_public_name_is_mirrored_with_its_signature(sync: type, own: type)
         member = inspect.getattr_static(sync, name)
         mirror = inspect.getattr_static(own, name)
         assert mirror.__doc__, name
-        if isinstance(member, property):
+        if isinstance(member, StoreHandle | ViewHandle):
+            assert isinstance(mirror, property), name
+        elif isinstance(member, property):
             assert isinstance(mirror, property) is (name in PLAIN), name
         elif name not in ("close", "follow", "scoped", "transaction"):
             assert inspect.signature(mirror) == inspect.signature(member), name
             assert inspect.iscoroutinefunction(mirror) is not (name in ITERATED), name
 
 
-@pytest.mark.parametrize("sync", [cerata.Store, cerata.View])
+@pytest.mark.parametrize("sync", [sync for sync, _ in PAIRS])
 def test_every_iterator_is_asynchronous(sync: type) -> None:
     """An iterator that a call returned would read the file in the event loop."""
     returned = {
@@ -47,6 +61,30 @@ def test_every_iterator_is_asynchronous(sync: type) -> None:
     }
     assert returned == ITERATED & public(sync)
     assert issubclass(cerata.EventStream, Iterator)
+
+
+def test_the_pairs_have_every_handle() -> None:
+    """The seven of a store and the seven of a view."""
+    assert len(HANDLES) == len({*HANDLES}) == 14
+
+
+def test_a_call_of_a_handle_is_awaited() -> None:
+    """Also one that follows, and one of a view."""
+    asyncio.run(_call_handles())
+
+
+async def _call_handles() -> None:
+    async with cerata.aio.open(":memory:") as store:
+        one = await store.assert_fact("Ann", "likes", "tea")
+        other = await store.assert_fact("Bob", "likes", "tea")
+        made = await store.graph.link(one, "supports", other)
+        assert isinstance(store.graph, mirror_of(Graph))
+        assert isinstance(store.stream, mirror_of(Stream))
+        view = await store.history.view()
+        assert isinstance(view.graph, mirror_of(GraphOfView))
+        assert [link.id for link in await view.graph.links()] == [made.id]
+        assert [entity.name async for entity in view.graph.entities()] == ["Ann", "Bob"]
+        assert [event.seq async for event in store.stream.follow(0, timeout=0)] == [1, 2, 3]
 
 
 def test_the_stub_is_that_of_the_signatures() -> None:

@@ -61,9 +61,9 @@ def test_calls_are_those_of_the_store() -> None:
         async with store.scoped(ALICE) as hers:
             assert await hers.count() == (0, 0)
         # The end of a scoped store leaves the file and the threads.
-        async with await store.fork() as fork:
+        async with await store.upkeep.fork() as fork:
             await fork.put_frame("in the fork")
-            assert len((await store.compare(fork)).there) == 1
+            assert len((await store.history.compare(fork)).there) == 1
         with pytest.raises(NotFound):
             await store.frame(99)
         assert await store.run(lambda: store.sync.head.root) == (await store.head()).root
@@ -78,7 +78,7 @@ def test_results_are_read_in_the_thread(path: Path) -> None:
         await store.put_frame("The index is Annoy.")
         hits = await store.search("index")
         assert "frame" in vars(hits[0])
-        page = await store.timeline()
+        page = await store.history.timeline()
         assert all("frame" in vars(entry) for entry in page.entries)
 
     in_store(body, path)
@@ -124,7 +124,7 @@ def test_callbacks_run_in_the_thread_with_the_store_itself() -> None:
             threads.add(threading.current_thread().name)
             return not len(view)
 
-        assert (await store.bisect(is_empty)).seq == 1
+        assert (await store.history.bisect(is_empty)).seq == 1
         assert all(name.startswith("cerata-aio") for name in threads)
 
     in_store(body)
@@ -351,7 +351,7 @@ def test_a_doubled_write_is_seen(path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_stream_wakes_its_task(path: Path) -> None:
     async def body(store: AsyncStore) -> None:
-        async with store.follow() as events:
+        async with store.stream.follow() as events:
             step = asyncio.ensure_future(anext(events))
             await asyncio.sleep(0.1)
             started = time.monotonic()
@@ -360,18 +360,18 @@ def test_a_stream_wakes_its_task(path: Path) -> None:
                 assert (await step).seq == 1
                 assert time.monotonic() - started < 0.9
             assert events.position == 1
-        assert [event.seq async for event in store.follow(0, timeout=0)] == [1]
-        assert [event async for event in store.follow(timeout=0.05)] == []
-        assert [event async for event in store.follow(0, types="putTag", timeout=0)] == []
+        assert [event.seq async for event in store.stream.follow(0, timeout=0)] == [1]
+        assert [event async for event in store.stream.follow(timeout=0.05)] == []
+        assert [event async for event in store.stream.follow(0, types="putTag", timeout=0)] == []
         with pytest.raises(NotFound):
-            await anext(store.follow(99))
+            await anext(store.stream.follow(99))
 
     in_store(body, path)
 
 
 def test_waiting_streams_take_no_thread_of_the_calls(path: Path) -> None:
     async def body(store: AsyncStore) -> None:
-        streams = [store.follow(0) for _ in range(3)]
+        streams = [store.stream.follow(0) for _ in range(3)]
         steps = [asyncio.ensure_future(anext(stream)) for stream in streams]
         await asyncio.sleep(0.1)
         await store.put_frame("a")
@@ -384,7 +384,7 @@ def test_waiting_streams_take_no_thread_of_the_calls(path: Path) -> None:
 
 def test_a_cancelled_step_loses_no_event_and_no_report(path: Path) -> None:
     async def body(store: AsyncStore) -> None:
-        async with store.follow() as events:
+        async with store.stream.follow() as events:
             for _ in range(3):
                 with pytest.raises(TimeoutError):
                     await asyncio.wait_for(anext(events), 0.02)
@@ -398,13 +398,13 @@ def test_a_cancelled_step_loses_no_event_and_no_report(path: Path) -> None:
 
 def test_close_ends_a_waiting_stream_and_the_store_too(path: Path) -> None:
     async def body(store: AsyncStore) -> None:
-        stream = store.follow()
+        stream = store.stream.follow()
         step = asyncio.ensure_future(anext(stream))
         await asyncio.sleep(0.05)
         await stream.close()
         with pytest.raises(StopAsyncIteration):
             await step
-        last = asyncio.ensure_future(anext(store.follow()))
+        last = asyncio.ensure_future(anext(store.stream.follow()))
         await asyncio.sleep(0.05)
         await store.close()
         with pytest.raises(Closed):
@@ -422,7 +422,7 @@ def test_a_wait_that_fails_ends_the_step(path: Path, monkeypatch: pytest.MonkeyP
         raise StorageFailed("Cannot watch the file", where=str(path), remedy="Close files.")
 
     async def body(store: AsyncStore) -> None:
-        async with store.follow() as events:
+        async with store.stream.follow() as events:
             with monkeypatch.context() as patch:
                 patch.setattr(Log, "watch", refuse)
                 with pytest.raises(StorageFailed, match="Cannot watch"):

@@ -72,7 +72,7 @@ def _lose(folder: Path, environment: Environment) -> None:
 def _learn(folder: Path, environment: Environment) -> None:
     """Two values of one predicate, a correction, and what cannot both be true."""
     with cerata.open(folder / "memory.cera", environment=environment) as store:
-        store.declare_predicate("opens at", functional=True)
+        store.graph.declare("opens at", functional=True)
         store.assert_fact("bridge", "opens at", "09:00", valid_from="2025-01-01", evidence=[3])
         store.assert_fact("bridge", "opens at", "08:00", valid_from="2026-03-01", evidence=[3])
         store.assert_fact("bridge", "opens at", "08:30", valid_from="2026-03-01", confidence=0.5)
@@ -127,8 +127,14 @@ def _judge(folder: Path, environment: Environment) -> None:
         for place, word in enumerate(("bridge", "mill", "ferry", "kiln", "dune", "grove")):
             for talk in range(4):
                 track = f"{word} {talk}"
-                store.put_frame(f"Which {word}, the {word}?", role="anna", track=track)
-                answer = store.put_frame(f"The {word} is here.", role="ben", track=track)
+                store.put_frame(
+                    f"Which {word}, the {word}?",
+                    role="anna",
+                    options=cerata.PutOptions(track=track),
+                )
+                answer = store.put_frame(
+                    f"The {word} is here.", role="ben", options=cerata.PutOptions(track=track)
+                )
                 relevant = [f"#{answer.id}"]
                 query = {"text": f"{word}?", "relevant": relevant, "group": f"week {place % 3}"}
                 lines.append(json.dumps({"query": query}))

@@ -63,20 +63,20 @@ def made(path: Path) -> dict[str, int]:
     """Write a memory with a thing of each kind, and return their ids."""
     earlier = Environment(clock=StandingClock(1_772_355_600_000_000))
     with cerata.open(path, environment=earlier) as store:
-        expiry = store.view().now + timedelta(days=1)
+        expiry = store.history.view().now + timedelta(days=1)
         ids = {"superseded": store.put_frame("old door code").id}
         ids["frame"] = store.supersede(ids["superseded"], "new door code").id
         ids["deleted"] = store.put_frame("gone").id
         store.delete(ids["deleted"])
-        ids["expired"] = store.put_frame("milk", expires=expiry).id
+        ids["expired"] = store.put_frame("milk", options=cerata.PutOptions(expires=expiry)).id
         ids["corrected"] = store.assert_fact("anna", "likes", "tea").id
         ids["fact"] = store.correct_fact(ids["corrected"], object="coffee").id
         ids["retracted"] = store.assert_fact("bob", "likes", "tea").id
         store.retract_fact(ids["retracted"])
         cause = store.assert_fact("eve", "likes", "tea").id
-        ids["link"] = store.link(ids["fact"], "supports", cause).id
-        ids["unlinked"] = store.link(cause, "supports", ids["fact"]).id
-        store.unlink(ids["unlinked"])
+        ids["link"] = store.graph.link(ids["fact"], "supports", cause).id
+        ids["unlinked"] = store.graph.link(cause, "supports", ids["fact"]).id
+        store.graph.unlink(ids["unlinked"])
         memory = {"notes": cerata.MemorySpec(tier="semantic", type="list")}
         agent = cerata.Agent(store, "wyatt", memory=memory)
         ids["value"] = agent.slot("notes").append("a value").id

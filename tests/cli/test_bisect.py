@@ -21,7 +21,7 @@ def memory(tmp_path: Path) -> str:
         store.supersede(1, "The index is HNSW.", actor="ben", reason="fast")
         store.put_frame("Tea at four.")
         store.put_frame("Now anna pays the bills.")
-        store.tag("later")
+        store.history.tag("later")
     return str(path)
 
 

@@ -161,10 +161,14 @@ def test_frames_are_shown_whole_and_listed_as_they_were(run: Run) -> None:
             role="user",
             tags=["plan"],
             metadata={"room": 7},
-            created="2026-03-01",
+            options=cerata.PutOptions(created="2026-03-01"),
         )
         store.supersede(1, "We meet on Thursday.")
-        store.put_frame(b"\x89PNG", search_text="a map", title="Map", created="2026-03-02")
+        store.put_frame(
+            b"\x89PNG",
+            title="Map",
+            options=cerata.PutOptions(search_text="a map", created="2026-03-02"),
+        )
     with cerata.open("m.cera") as store:
         recorded = {frame: store.frame(frame).recorded for frame in (1, 2, 4)}
 

@@ -69,7 +69,7 @@ def tracked(*patterns: str) -> list[Path]:
         ["git", "ls-files", *patterns], cwd=ROOT, capture_output=True, text=True, check=False
     )
     paths = [ROOT / name for name in listed.stdout.split()] or [
-        path for pattern in patterns for path in ROOT.rglob(pattern)
+        path for pattern in patterns for path in ROOT.glob(pattern.replace("/*", "/**/*"))
     ]
     return [path for path in paths if path.is_file() and not path.is_symlink()]
 

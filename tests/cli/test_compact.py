@@ -29,17 +29,17 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]
 
 def test_the_commands_of_the_page(memory: str, capsys: pytest.CaptureFixture[str]) -> None:
     size = Path(memory).stat().st_size
-    code, out, _ = run(capsys, "compact", "-f", memory, "--dry-run")
+    code, out, _ = run(capsys, "file", "compact", "-f", memory, "--dry-run")
     assert (code, out.startswith("The file would shrink from ")) == (0, True)
     assert Path(memory).stat().st_size == size
-    code, out, _ = run(capsys, "compact", "-f", memory)
+    code, out, _ = run(capsys, "file", "compact", "-f", memory)
     assert (code, out) == (0, f"Nothing to gain: the file stays at {bytes_text(size)}.\n")
-    code, out, _ = run(capsys, "compact", "-f", memory, "--horizon", "90 days ago")
+    code, out, _ = run(capsys, "file", "compact", "-f", memory, "--horizon", "90 days ago")
     assert (code, "gave up the contents of 0 events" in out) == (0, True)
-    code, out, _ = run(capsys, "compact", "-f", memory, "--horizon", "HEAD", "--json")
+    code, out, _ = run(capsys, "file", "compact", "-f", memory, "--horizon", "HEAD", "--json")
     facts = json.loads(out)
     assert (code, facts["done"], facts["dropped"], facts["horizon"]) == (0, True, 2, 43)
-    code, out, _ = run(capsys, "maintain", "-f", memory, "--budget", "0.5")
+    code, out, _ = run(capsys, "file", "maintain", "-f", memory, "--budget", "0.5")
     assert (code, out) == (0, "Nothing is due.\n")
     code, _, err = run(capsys, "show", "-f", memory, "2", "--at", "40")
     assert code == 10
@@ -52,7 +52,7 @@ def test_the_upkeep_that_is_due_is_reported(
     with cerata.open(memory) as store:
         store.close = lambda: None  # type: ignore[method-assign]
         store.put_frames([f"more {number}" for number in range(300)])
-    code, out, _ = run(capsys, "maintain", "-f", memory, "--json")
+    code, out, _ = run(capsys, "file", "maintain", "-f", memory, "--json")
     facts = json.loads(out)
     assert (code, facts["checkpointed"], facts["compaction"], facts["due"]) == (
         0,
@@ -85,11 +85,11 @@ def test_the_history_of_an_erased_part_names_no_event_that_closed_it(
     path = str(tmp_path / "parts.cera")
     with cerata.open(path) as store:
         folder = store.put_frame("a folder")
-        note = store.put_frame("a note", parent=folder)
+        note = store.put_frame("a note", options=cerata.PutOptions(parent=folder))
         store.delete(folder)
-    assert "deleted by event 3" in run(capsys, "-f", path, "history", f"{note.id}")[1]
-    run(capsys, "-f", path, "compact", "--horizon", "HEAD")
-    code, out, _ = run(capsys, "-f", path, "history", f"{note.id}")
+    assert "deleted by event 3" in run(capsys, "time", "history", "-f", path, f"{note.id}")[1]
+    run(capsys, "file", "compact", "-f", path, "--horizon", "HEAD")
+    code, out, _ = run(capsys, "time", "history", "-f", path, f"{note.id}")
     assert code == 0
     assert "by event" not in out
-    assert "deleted by event 3" in run(capsys, "-f", path, "history", f"{folder.id}")[1]
+    assert "deleted by event 3" in run(capsys, "time", "history", "-f", path, f"{folder.id}")[1]

@@ -108,7 +108,7 @@ def test_a_reading_is_that_of_its_basis(run: Run, talked: Path) -> None:
 
 def test_a_context_is_that_of_the_session_and_has_sources(run: Run, talked: Path) -> None:
     """The program gets the same context when it enters the thread again, with a handoff."""
-    question = ("assemble", "Which deadline did I mean?")
+    question = ("agents", "assemble", "Which deadline did I mean?")
     answer = json.loads(run(*question, "--thread", "taxes", "--titles", "plain", "--json")[1])
     assert (answer["session"], answer["resumed"]) == (None, "returned")
     items = {(item["rule"], item["source"]) for item in answer["assembly"]["items"]}
@@ -122,7 +122,7 @@ def test_a_context_is_that_of_the_session_and_has_sources(run: Run, talked: Path
     assert [item["source"] for item in context["items"]] == [None, 2]
     with cerata.open(talked) as store:
         session = cerata.Agent(store, "wyatt").session("s-17", thread="taxes")
-        entered = session.assemble(question[1], max_tokens=200)
+        entered = session.assemble(question[2], max_tokens=200)
     # The minute of the header may have passed.
     items = json.loads(json.dumps(entered.to_dict()))["items"][1:]
     assert "handoff" in entered.blocks

@@ -19,7 +19,7 @@ Run = Callable[..., tuple[int, str, str]]
 def facts(run: Run) -> Path:
     """A memory with facts, and what it exports."""
     with cerata.open("memory.cera") as store:
-        store.assert_facts([("ann", "likes", "tea"), ("bob", "likes", "Änderungen")])
+        store.graph.assert_many([("ann", "likes", "tea"), ("bob", "likes", "Änderungen")])
     assert run("file", "export", "facts.jsonl", "--facts")[0] == 0
     return Path("facts.jsonl")
 

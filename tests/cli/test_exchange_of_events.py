@@ -91,7 +91,7 @@ def test_facts_may_be_compressed_too(run: Run) -> None:
 
     with cerata.open("memory.cera") as store:
         store.assert_fact("ann", "likes", "tea")
-        lines = "\n".join(store.export_facts()).encode()
+        lines = "\n".join(store.interchange.export_facts()).encode()
     Path("facts.jsonl.zst").write_bytes(zstandard.compress(lines))
     assert run("file", "import", "facts.jsonl.zst", "-f", "new.cera")[0] == 0
     with cerata.open("new.cera") as store:

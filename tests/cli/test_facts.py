@@ -17,8 +17,8 @@ def memory(run: Run) -> None:
     del run  # It stands in an empty folder.
     with cerata.open("memory.cera") as store:
         words = ("nan", "Infinity", "1e400", "12345678901234567890123", "7", "true")
-        store.assert_facts([("ann", "said", word) for word in words])
-        store.assert_facts([("bob", "said", 7), ("bob", "said", 7.5), ("bob", "said", True)])
+        store.graph.assert_many([("ann", "said", word) for word in words])
+        store.graph.assert_many([("bob", "said", 7), ("bob", "said", 7.5), ("bob", "said", True)])
 
 
 @pytest.mark.parametrize(

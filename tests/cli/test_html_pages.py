@@ -81,12 +81,12 @@ def test_hostile_text_stays_text() -> None:
         note = store.put_frame(f"{EVIL} opens in April", title=EVIL)
         store.supersede(note, f"{EVIL} opens in May", reason=EVIL)
         store.assert_fact(EVIL, EVIL, EVIL)
-        diff = store.since(1, query="opens")
-        result = store.bisect(lambda view: len(view.facts()) == 0)
+        diff = store.history.since(1, query="opens")
+        result = store.history.bisect(lambda view: len(view.facts()) == 0)
         pages = (
             checked(diff_page(diff)),
             checked(bisect_page(result, [("before", EVIL), ("after", EVIL)], diff)),
-            checked(audit_page(store.audit())),
+            checked(audit_page(store.history.audit())),
         )
         for page in pages:
             assert "<script src=//evil.example/x>" in page.text
@@ -111,7 +111,7 @@ def test_a_table_has_no_column_narrower_than_its_words() -> None:
     """With "anywhere" a browser takes a letter for the least width of a cell: a, n, n, a."""
     with cerata.open(":memory:", actor="anna") as store:
         store.put_frame("The bridge opens in May. " * 8)
-        style = audit_page(store.audit()).partition("<style>")[2].partition("</style>")[0]
+        style = audit_page(store.history.audit()).partition("<style>")[2].partition("</style>")[0]
     for rule in re.findall(r"([^{}]+)\{([^{}]*)\}", style):
         if re.search(r"\b(?:table|th|td|tr|caption)\b", rule[0]):
             assert not re.search(r"anywhere|break-all|table-layout", rule[1]), rule
@@ -120,7 +120,7 @@ def test_a_table_has_no_column_narrower_than_its_words() -> None:
 def test_an_empty_store_has_pages_too() -> None:
     with cerata.open(":memory:") as store:
         assert "0 added, 0 removed" in checked(diff_page(store.diff(0))).text
-        assert "Audit up to event 0" in checked(audit_page(store.audit())).text
+        assert "Audit up to event 0" in checked(audit_page(store.history.audit())).text
 
 
 @pytest.mark.parametrize(

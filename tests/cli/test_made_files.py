@@ -110,14 +110,14 @@ def test_a_file_has_its_mode_before_its_content(umask: None, tmp_path: Path) -> 
         def look(_done: int, _total: int) -> None:
             modes.extend(stat.S_IMODE(file.stat().st_mode) for file in tmp_path.glob(".*.partial"))
 
-        store.export_events(str(tmp_path / "events.jsonl"), progress=look)
+        store.interchange.export_events(str(tmp_path / "events.jsonl"), progress=look)
     assert set(modes) == {0o600}
 
 
 def test_of_a_memory_without_a_file_only_the_owner_reads(umask: None, tmp_path: Path) -> None:
     with cerata.open(":memory:") as store:
         store.put_frame("private")
-        store.export_events(str(tmp_path / "events.jsonl"))
+        store.interchange.export_events(str(tmp_path / "events.jsonl"))
         store.backup(str(tmp_path / "backup.cera"))
     assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {0o600}
 

@@ -113,7 +113,7 @@ def test_a_verb_loads_only_its_parts(verb: str, tmp_path: Path) -> None:
     """A cold command is mostly imports, so a part that others need makes this one slow."""
     with cerata.open(tmp_path / "memory.cera") as store:
         note = store.put_frame("The index in use is Annoy.")
-        store.tag("chosen", at=note)
+        store.history.tag("chosen", at=note)
         # The state of tags is then read from a checkpoint, and the event from a segment.
         store.checkpoint()
     words = {"put": ["A", "second", "note."], "recall": ["which index?"]}.get(verb, [])

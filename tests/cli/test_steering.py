@@ -250,16 +250,18 @@ def terminal(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
             title=EVIL,
             uri=EVIL,
             tags=[EVIL],
-            labels=[EVIL],
             kind=EVIL,
             role=EVIL,
             metadata={EVIL: EVIL},
+            options=cerata.PutOptions(labels=[EVIL]),
         )
         store.supersede(1, EVIL)
         store.assert_fact(EVIL, EVIL, Entity(f"b{EVIL}"), evidence=[2])
-        store.assert_fact(EVIL, f"is{EVIL}", EVIL, evidence=[2], assumptions=[EVIL])
-        store.put_entity(EVIL, kind=EVIL, aliases=[f"alias {EVIL}"])
-        store.link(4, "supports", 5)
+        store.assert_fact(
+            EVIL, f"is{EVIL}", EVIL, evidence=[2], options=cerata.FactOptions(assumptions=[EVIL])
+        )
+        store.graph.name(EVIL, kind=EVIL, aliases=[f"alias {EVIL}"])
+        store.graph.link(4, "supports", 5)
         store.recall(f"evil {EVIL}", record=True)
         spec = cerata.MemorySpec(description=EVIL)
         agent = cerata.Agent(store, "analyst", memory={"prefs": spec})

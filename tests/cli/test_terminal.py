@@ -64,7 +64,7 @@ def folder(tmp_path: Path) -> Path:
     with cerata.open(tmp_path / "memory.cera") as store:
         for text in ("one", "two", "three"):
             store.put_frame(f"Note {text}.", tags=["decision"])
-        store.tag("before-the-move")
+        store.history.tag("before-the-move")
     return tmp_path
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import cerata
+from cerata import agents
 
 from .conftest import Run
 
@@ -19,8 +20,10 @@ def judged(tmp_path: Path) -> list[str]:
     with cerata.open(tmp_path / "talks.cera") as store:
         for number in range(30):
             text = f"Which lamp {number}, the lamp {number}?"
-            store.put_frame(text, role="ana", track=f"{number}")
-            answer = store.put_frame(f"Lamp {number} is here.", role="ben", track=f"{number}")
+            store.put_frame(text, role="ana", options=cerata.PutOptions(track=f"{number}"))
+            answer = store.put_frame(
+                f"Lamp {number} is here.", role="ben", options=cerata.PutOptions(track=f"{number}")
+            )
             query = {"text": f"lamp {number}", "relevant": [f"#{answer.id}"]}
             lines.append(json.dumps({"query": {**query, "group": f"{number % 3}"}}) + "\n")
     (tmp_path / "judged.jsonl").write_text("".join(lines))
@@ -83,7 +86,7 @@ def test_recorded_recalls_teach(run: Run, tmp_path: Path) -> None:
         for number in range(9):
             frame = store.put_frame(f"lamp {number}")
             store.recall(f"lamp {number}", record=True)
-            store.record_access(frame)
+            agents.record_access(store, frame)
         frame = store.put_frame("Which mill, the mill?")
     assert run("admin", "tune", "--recalls")[0] == 2
     assert run("recall", "which mill?", "--record")[0] == 0

@@ -5,6 +5,7 @@ import json
 import pytest
 
 import cerata
+from cerata import agents
 
 from ..damage import Damage
 from .conftest import Run
@@ -31,8 +32,8 @@ def damaged(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
         new = store.put_frame("note two")
         store.supersede(1, new)
         store.put_frame("note four")
-        store.record_access(2)
-        store.record_access(4)
+        agents.record_access(store, 2)
+        agents.record_access(store, 4)
         store.put_frame("note seven, the newest")
         # Else the damage is found when the log is folded.
         store.checkpoint()

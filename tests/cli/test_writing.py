@@ -64,7 +64,7 @@ class TestPut:
         assert code == 2
         assert "'tomorrow 5pm' or 'in 2 hours'" in " ".join(error.split())
         with cerata.open("memory.cera", mode="r") as store:
-            frames = {frame.id: frame for frame in store.history(1)} | {
+            frames = {frame.id: frame for frame in store.history.of(1)} | {
                 frame.id: frame for frame in store.frames()
             }
             times = [frames[number].expires for number in sorted(frames)]

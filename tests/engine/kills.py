@@ -73,7 +73,10 @@ def write_until_killed(path: str, pipe: int, name: str, random: Random) -> None:
 
     def opened() -> cerata.Store:
         say("? open")
-        store = cerata.open(path, ring_bytes=RING, sync=random.choice(["commit", "always"]))
+        store = cerata.open(
+            path,
+            options=cerata.OpenOptions(ring_bytes=RING, sync=random.choice(["commit", "always"])),
+        )
         say("! 0 0")
         return store
 
@@ -180,7 +183,7 @@ class Killer:
         if random.random() < 0.3:
             with cerata.open(self._path, mode="r") as store:
                 self._compare(store, acknowledged)
-        with cerata.open(self._path, ring_bytes=RING) as store:
+        with cerata.open(self._path, options=cerata.OpenOptions(ring_bytes=RING)) as store:
             report = store.report
             assert report.alone
             assert not report.bad_pages
@@ -191,7 +194,7 @@ class Killer:
                 assert verify_log(store._log).problems == ()
             if random.random() < 0.2:
                 # From the checkpoint that was left, and from the log alone.
-                assert store.digests() == store.digests(replay=True)
+                assert store.stream.digests() == store.stream.digests(replay=True)
                 self._tally.replayed += 1
         tally = self._tally
         new = {text.split(" ", 1)[0] for text in texts[len(self._seen) :]}

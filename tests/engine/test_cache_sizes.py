@@ -25,7 +25,7 @@ def large_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
             vectors = source.standard_normal((100, DIMENSION), np.float32)
             numbers = source.integers(0, 1 << 60, (100, 20)).tolist()
             texts = [f"wax {first + place} {row}" for place, row in enumerate(numbers)]
-            store.put_frames(texts, embeddings=vectors, space="s")
+            store.put_frames(texts, vectors=cerata.Vectors(dense=vectors, space="s"))
             store._log.seal()
     return path
 
@@ -33,7 +33,10 @@ def large_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def answers(store: Store) -> Iterator[object]:
     """Yield answers from texts and vectors all over the file."""
     question = np.random.default_rng(1).standard_normal(DIMENSION, np.float32)
-    yield [(hit.id, hit.score) for hit in store.search(question, k=50, space="s")]
+    yield [
+        (hit.id, hit.score)
+        for hit in store.search(question, k=50, vectors=cerata.Vectors(space="s"))
+    ]
     yield [(hit.id, hit.text) for hit in store.search("wax", k=50)]
     for frame in range(1, FRAMES, 97):
         yield store.frame(frame).text
@@ -51,14 +54,16 @@ def test_the_parts_are_within_the_allowance() -> None:
 def test_an_unusable_allowance_is_refused(cache_bytes: object) -> None:
     """Before a file is created."""
     with pytest.raises(InvalidInput, match="cache_bytes"):
-        cerata.open(":memory:", cache_bytes=cache_bytes)  # type: ignore[arg-type]
+        cerata.open(":memory:", options=cerata.OpenOptions(cache_bytes=cache_bytes))  # type: ignore[arg-type]
 
 
 def test_a_file_larger_than_its_caches_answers_the_same(large_file: Path) -> None:
     """A twelfth of the file: each cache holds its part, and reads again what it dropped."""
     with cerata.open(large_file, mode="r") as store:
         expected = list(answers(store))
-    with cerata.open(large_file, mode="r", cache_bytes=CACHE_BYTES_MIN) as store:
+    with cerata.open(
+        large_file, mode="r", options=cerata.OpenOptions(cache_bytes=CACHE_BYTES_MIN)
+    ) as store:
         assert large_file.stat().st_size > 10 * CACHE_BYTES_MIN
         assert list(answers(store)) == expected
         assert _held(store) < CACHE_BYTES_MIN
@@ -74,7 +79,9 @@ def test_without_the_limit_more_would_be_held(
     def drop_nothing(_: SegmentCache) -> None: ...
 
     monkeypatch.setattr(SegmentCache, "_drop", drop_nothing)
-    with cerata.open(large_file, mode="r", cache_bytes=CACHE_BYTES_MIN) as store:
+    with cerata.open(
+        large_file, mode="r", options=cerata.OpenOptions(cache_bytes=CACHE_BYTES_MIN)
+    ) as store:
         list(answers(store))
         assert _held(store) > CACHE_BYTES_MIN
 
@@ -91,16 +98,20 @@ def test_two_spaces_share_the_cache_of_vectors(tmp_path: Path) -> None:
     """Each had the whole limit for itself."""
     with cerata.open(tmp_path / "a.cera") as store:
         for space in ("one", "two"):
-            store.put_frame("wax", embedding=np.ones(4, np.float32), space=space)
+            store.put_frame(
+                "wax", vectors=cerata.Vectors(dense=np.ones(4, np.float32), space=space)
+            )
         for space in ("one", "two"):
-            store.search(np.ones(4, np.float32), space=space)
+            store.search(np.ones(4, np.float32), vectors=cerata.Vectors(space=space))
         stored = store._fold._stored.values()
         assert [each.size_max for each in stored] == [CacheSizes().vectors // 2] * 2
 
 
 def test_the_size_of_the_segments_is_counted(large_file: Path) -> None:
     """A segment that reads a block grows, and one that is dropped is no longer counted."""
-    with cerata.open(large_file, mode="r", cache_bytes=8 * CACHE_BYTES_MIN) as store:
+    with cerata.open(
+        large_file, mode="r", options=cerata.OpenOptions(cache_bytes=8 * CACHE_BYTES_MIN)
+    ) as store:
         for frame in range(1, FRAMES, 50):
             store.frame(frame)
             segments = store._log.file._segments

@@ -71,5 +71,5 @@ def test_a_text_that_was_appended_without_a_hash_is_found() -> None:
     """A caller's own events had none, so an ingest put the same text again."""
     with cerata.open(":memory:") as store:
         frame = store.append(PutFrame(text="wax")).id
-        assert store.find_content(cerata.content_hash("wax")) == [frame]
+        assert store.files.by_content(cerata.content_hash("wax")) == [frame]
         assert not store.remember("wax").added

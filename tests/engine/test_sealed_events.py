@@ -66,12 +66,15 @@ def test_chosen_events_have_their_attachments(tmp_path: Path) -> None:
     """A vector lies beside the events of a segment, of a spill and of the ring."""
     vectors = np.arange(9 * 64, dtype=np.float32).reshape(9, 64)
     with cerata.open(tmp_path / "a.cera") as store:
-        store.put_frames([f"{n} " * 9_000 for n in range(3)], embeddings=vectors[:3], space="s")
+        store.put_frames(
+            [f"{n} " * 9_000 for n in range(3)],
+            vectors=cerata.Vectors(dense=vectors[:3], space="s"),
+        )
         for n in range(3):
-            store.put_frame(f"{n}", embedding=vectors[3 + n], space="s")
+            store.put_frame(f"{n}", vectors=cerata.Vectors(dense=vectors[3 + n], space="s"))
         store._session.log.seal()
         for n in range(3):
-            store.put_frame(f"{n}", embedding=vectors[6 + n], space="s")
+            store.put_frame(f"{n}", vectors=cerata.Vectors(dense=vectors[6 + n], space="s"))
         events = store._session.log.events_at(range(1, 10))
         bodies = [cast("PutFrame", event.body) for event in events]
         data = [
@@ -109,7 +112,7 @@ def write_variety(path: Path) -> None:
         odd = other("odd", version=3).body, other("putFrame", version=99).body
         store._log.append([Draft(body) for body in odd])
         store.scoped({"tenant": "other", "user": 1}).put_frame("of another", role="user")
-        store.put_frame("with a vector", embedding=[1.0, 2.0], space="s")
+        store.put_frame("with a vector", vectors=cerata.Vectors(dense=[1.0, 2.0], space="s"))
         store.put_frames([f"late {n}" for n in range(700)])
         store._session.log.seal()
         store.put_frames(["in the ring", "and one more"])

@@ -12,7 +12,7 @@ ASKED = {
     "words": ("search", 250),
     "facts": ("facts", 250),
     "vectors": ("search, by vectors", 250),
-    "own projections": ("projection", 60),
+    "own projections": ("stream.projection", 60),
 }
 """A read of each kind of store that folds what the kind is about, and the share of its strikes."""
 

@@ -35,7 +35,7 @@ def test_the_clock_is_the_same_each_time(cerata_store):
 @pytest.mark.cerata(projections=[Clocked])
 def test_an_impure_projection(cerata_store):
     cerata_store.put_frame("tea")
-    assert len(cerata_store.projection(Clocked).rows) == 1
+    assert len(cerata_store.stream.projection(Clocked).rows) == 1
 
 
 def two(store):

@@ -145,7 +145,7 @@ class TestGiven:
             PutFrame(text="tea at four"), [PutFrame(text="coffee"), *EVENTS], projections=[Balances]
         )
         story.then(lambda view: [hit.text for hit in view.search("tea")], ["tea at four"])
-        story.then(lambda view: view.projection(Balances).rows["b"], 5)
+        story.then(lambda view: view.stream.projection(Balances).rows["b"], 5)
 
     def test_what_differs_is_said(self) -> None:
         """Both, one below the other."""
@@ -262,7 +262,7 @@ def whole(store: cerata.Store) -> None:
 
 def balanced(store: cerata.Store) -> bool:
     """No cent comes from nowhere."""
-    return sum(store.projection(Balances).rows.values()) == 0
+    return sum(store.stream.projection(Balances).rows.values()) == 0
 
 
 class Bank(Workload):
@@ -315,7 +315,7 @@ class TestCrashes:
 
         def act(store: cerata.Store) -> None:
             store.append(*EVENTS)
-            store.projection(Clocked)
+            store.stream.projection(Clocked)
             store.checkpoint()
 
         with pytest.raises(AssertionError, match="O10: clocked differs from a replay"):

@@ -101,9 +101,9 @@ STEPS: dict[str, Callable[[Store], object]] = {
     "sealed": fill_ring,
     "killed": after_a_kill,
     "checkpointed": lambda store: store.checkpoint(),
-    "rebuilt": lambda store: store.rebuild(),
-    "compacted": lambda store: store.compact(),
-    "maintained": lambda store: store.maintain(),
+    "rebuilt": lambda store: store.upkeep.rebuild(),
+    "compacted": lambda store: store.upkeep.compact(),
+    "maintained": lambda store: store.upkeep.maintain(),
 }
 
 
@@ -140,11 +140,11 @@ def test_lines_carry_the_event_and_leave_derived_content_out(path: Path, tmp_pat
     """The chunk is derived from the events: a later Cerata folds them again."""
     lines = BytesIO()
     with cerata.open(path) as store:
-        store.export_events(lines)
+        store.interchange.export_events(lines)
         head = store.head.chain, store.head.root
         leaf = store._log.event(3).leaf
     with cerata.open(tmp_path / "copy.cera") as copy:
-        copy.import_events(BytesIO(lines.getvalue()))
+        copy.interchange.import_events(BytesIO(lines.getvalue()))
         assert event_of(copy) == BODY
         assert copy._log.event(3).leaf == leaf
         assert (copy.head.chain, copy.head.root) == head
@@ -165,7 +165,7 @@ def test_a_backup_has_the_event_and_the_name(path: Path, tmp_path: Path) -> None
 
 def test_a_fork_has_the_event_and_the_checkpoint(path: Path, tmp_path: Path) -> None:
     """It shares the extents of its parent; a name of the TOC may describe the parent alone."""
-    with cerata.open(path) as store, store.fork("HEAD", tmp_path / "fork.cera") as fork:
+    with cerata.open(path) as store, store.upkeep.fork("HEAD", tmp_path / "fork.cera") as fork:
         assert event_of(fork) == BODY
         assert chunk_of(fork) == (CHUNK, 3, FIELD)
         assert fork._log.toc().unknown == {}
@@ -189,7 +189,7 @@ def test_content_written_during_a_compaction_is_carried(
 
     monkeypatch.setattr(_Compaction, "_swap", late)
     with cerata.open(path) as store:
-        store.compact()
+        store.upkeep.compact()
         assert store._log.toc().unknown == {"from later": 2}
         assert chunk_of(store) == (CHUNK, 3, FIELD)
 
@@ -198,12 +198,12 @@ def test_a_state_from_before_retention_is_not_carried(path: Path) -> None:
     """It may hold the contents that are given up; the name of the TOC and the event stay."""
     with cerata.open(path) as store:
         store.delete(1)
-        store.compact(horizon="HEAD")
+        store.upkeep.compact(horizon="HEAD")
         assert KEY not in store._log.toc().projections
         assert store._log.toc().unknown == NAMES
         assert event_of(store) == BODY
         with pytest.raises(HistoryPruned):
-            store.content(1)
+            store.files.content(1)
 
 
 @pytest.mark.usefixtures("any_size")
@@ -216,7 +216,7 @@ def test_a_damaged_state_of_a_later_version_does_not_stop_a_compaction(path: Pat
     data[ref.offset + 100] ^= 1
     path.write_bytes(data)
     with cerata.open(path) as store:
-        store.compact()
+        store.upkeep.compact()
         assert KEY not in store._log.toc().projections
         assert event_of(store) == BODY
 
@@ -259,12 +259,12 @@ def test_a_file_of_each_release_goes_on(release: Path, tmp_path: Path) -> None:
             assert store.verify().ok
     lines = BytesIO()
     with cerata.open(path) as store:
-        store.export_events(lines)
-        digests = store.digests(replay=True)
+        store.interchange.export_events(lines)
+        digests = store.stream.digests(replay=True)
     with cerata.open(tmp_path / "copy.cera") as copy:
-        copy.import_events(BytesIO(lines.getvalue()))
+        copy.interchange.import_events(BytesIO(lines.getvalue()))
         assert copy._log.root_at(expected["head"]).hex() == expected["root"]
-        assert copy.digests(replay=True) == digests
+        assert copy.stream.digests(replay=True) == digests
 
 
 def nothing_beside(*_: object) -> dict[int, dict[bytes, None]]:

@@ -198,7 +198,7 @@ def _exported() -> bytes:
     with cerata.open(":memory:") as store:
         for number in range(6):
             store.put_frames([f"a {number}", f"b {number}"])
-        store.export_events(lines)
+        store.interchange.export_events(lines)
     return lines.getvalue()
 
 
@@ -217,7 +217,7 @@ def try_events(draw: random.Random, _folder: Path) -> tuple[str, str | None]:
     with cerata.open(":memory:") as store:
         result = "whole"
         try:
-            imported = store.import_events(BytesIO(data))
+            imported = store.interchange.import_events(BytesIO(data))
             result = "whole" if imported.is_whole else "cut"
         except CerataError as error:
             result = "error"
@@ -226,7 +226,7 @@ def try_events(draw: random.Random, _folder: Path) -> tuple[str, str | None]:
         if store.head.seq < min(whole, 12):
             return result, f"{store.head.seq} of {whole} events before the damage"
         if store.head.seq:
-            store.import_events(BytesIO(EVENTS))
+            store.interchange.import_events(BytesIO(EVENTS))
             if store.head.seq != 12:
                 return result, "the whole export adds other events"
     return result, None

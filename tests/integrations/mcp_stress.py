@@ -27,7 +27,11 @@ import sys
 import cerata
 with cerata.open(sys.argv[1]) as store:
     for number in range(int(sys.argv[2])):
-        store.put_frame(f"{sys.argv[3]} {number}", uri=f"u:{number}", replace=True)
+        store.put_frame(
+            f"{sys.argv[3]} {number}",
+            uri=f"u:{number}",
+            options=cerata.PutOptions(replace=True),
+        )
 """
 
 

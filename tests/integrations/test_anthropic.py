@@ -181,7 +181,7 @@ def test_each_edit_is_a_version_and_each_undo_goes_back_by_one(
         tool.undo(path)
     frame = memory.get(path)
     assert frame is not None
-    versions = [memory.frame(entry.id).text for entry in memory.history(frame)]
+    versions = [memory.frame(entry.id).text for entry in memory.history.of(frame)]
     assert versions == ["one", "two", "two\nthree\n", "two", "one"]
     call(tool, "str_replace", path, old_str="one", new_str="four")
     assert asyncio.run(CerataAsyncMemoryTool(memory).undo(path)) == f"Successfully restored {path}"

@@ -85,7 +85,7 @@ State = Callable[[Place, Adapter, Call], None]
 
 def frame_of(place: Place, adapter: Adapter) -> int:
     assert adapter.uri_of is not None
-    return place.store.scoped(adapter.scope).find_uri(adapter.uri_of(KEY))[-1]
+    return place.store.scoped(adapter.scope).files.by_uri(adapter.uri_of(KEY))[-1]
 
 
 def unknown(place: Place, adapter: Adapter, call: Call) -> None:
@@ -133,7 +133,7 @@ def copied_beside(place: Place, adapter: Adapter, call: Call) -> None:
     adapter.put(call, KEY, "text")
     frame = place.store.frame(frame_of(place, adapter))
     place.store.scoped(adapter.scope).put_frame(
-        place.store.content(frame) if not frame.text else frame.text,
+        place.store.files.content(frame) if not frame.text else frame.text,
         kind=frame.kind,
         uri=frame.uri,
         metadata=frame.metadata,
@@ -178,7 +178,9 @@ def others(place: Place, adapter: Adapter) -> dict[int, Any]:
     """Return the frames that are not the adapter's own."""
     return {
         frame.id: (frame.active, frame.superseded_by, frame.text, frame.tags)
-        for frame in place.store.frames(include_superseded=True, include_deleted=True)
+        for frame in place.store.frames(
+            where=cerata.Filter(include_superseded=True, include_deleted=True)
+        )
         if frame.kind not in adapter.kinds or dict(frame.scope) != adapter.scope
     }
 

@@ -64,7 +64,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 def check(store: Store, vectors: np.ndarray[Any, np.dtype[Any]]) -> None:
     for frame in store.frames():
         number = int(frame.text.removeprefix("Reading ").removesuffix("."))
-        vector = store.embedding(frame.id)
+        vector = store.embeddings.of(frame.id)
         assert vector is not None
         np.testing.assert_allclose(np.asarray(vector, np.float32), vectors[number], rtol=1e-5)
 

@@ -136,7 +136,7 @@ def without_chroma(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def vectors_of(store: Store) -> dict[str, list[float] | None]:
     """Return the vector of each text; there is a single space."""
-    vectors = {frame.text: store.embedding(frame.id) for frame in store.frames()}
+    vectors = {frame.text: store.embeddings.of(frame.id) for frame in store.frames()}
     return {
         text: None if vector is None else [float(number) for number in vector]
         for text, vector in vectors.items()
@@ -179,8 +179,8 @@ def test_a_space_has_the_name_of_its_collection(
     [frame, _] = store.frames()
     number = (frame.uri or "").split(":")[2].split("/")[0]
     space = f"chroma/notes@{number[:8]}/2/{named}"
-    assert store.embedding(frame.id, space) is not None
-    hits = store.search(np.array([1.0, 1.0]), space=space)
+    assert store.embeddings.of(frame.id, space) is not None
+    hits = store.search(np.array([1.0, 1.0]), vectors=cerata.Vectors(space=space))
     assert hits[0].frame.text == "Anna lives in Rome."
 
 
@@ -237,8 +237,8 @@ def test_the_embedder_of_the_store_embeds_too(chroma: Chroma, tmp_path: Path) ->
         assert counts(import_from(store, "chroma", path)) == (2, 0, 0)
         for frame in store.frames():
             number = (frame.uri or "").split(":")[2][:8]
-            assert store.embedding(frame.id, embedder.identity.space) is not None
-            vector = store.embedding(frame.id, f"chroma/notes@{number}/2/cosine")
+            assert store.embeddings.of(frame.id, embedder.identity.space) is not None
+            vector = store.embeddings.of(frame.id, f"chroma/notes@{number}/2/cosine")
             assert vector is not None
             assert [*vector] == WITH_VECTORS[frame.text]
         head = store.head

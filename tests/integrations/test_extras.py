@@ -25,7 +25,7 @@ import sys
 sys.modules[{module.partition(".")[0]!r}] = None
 import cerata
 with cerata.open(":memory:") as store:
-    assert not len(store.projection("langgraph").rows)
+    assert not len(store.stream.projection("langgraph").rows)
 try:
     import cerata.integrations.{package} as found
     getattr(found, found.__all__[0])

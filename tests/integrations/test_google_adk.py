@@ -308,7 +308,7 @@ def test_two_processes_store_an_event_once(tmp_path: Path) -> None:
     assert [process.communicate(timeout=120)[1] for process in running] == ["", ""]
     with cerata.open(path) as memory:
         assert len(memory) == 19
-        assert len(list(memory.frames(include_superseded=True))) == 19
+        assert len(list(memory.frames(where=cerata.Filter(include_superseded=True)))) == 19
         assert memory.verify().ok
 
 

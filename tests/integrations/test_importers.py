@@ -153,7 +153,7 @@ def test_a_source_that_grew_adds_its_new_records(store: Store, tmp_path: Path) -
     assert counts(import_from(store, "mem0", path)) == (1, 2)
     frame = store.get("import:mem0:m1")
     assert frame is not None
-    assert [version.text for version in store.history(frame)] == [
+    assert [version.text for version in store.history.of(frame)] == [
         "The index is Annoy.",
         "The index is HNSW.",
     ]
@@ -176,7 +176,7 @@ def test_the_embedder_gets_the_texts_of_a_batch_at_once(tmp_path: Path) -> None:
         assert (embedder.calls, len(embedder.asked)) == (1, 2)
         frame = store.get("import:mem0:m1")
         assert frame is not None
-        assert store.embedding(frame) is not None
+        assert store.embeddings.of(frame) is not None
         assert import_from(store, "mem0", source("mem0-1.db", tmp_path)).added == 0
         assert embedder.calls == 1
 
@@ -189,7 +189,7 @@ def test_a_history_of_mem0_is_versions_of_frames(store: Store, tmp_path: Path) -
     import_from(store, "mem0", source("mem0-2.db", tmp_path))
     frame = store.get("import:mem0:m1")
     assert frame is not None
-    assert [(version.text, version.created.day) for version in store.history(frame)] == [
+    assert [(version.text, version.created.day) for version in store.history.of(frame)] == [
         ("The index is Annoy.", 1),
         ("The index is HNSW.", 2),
         ("The index is flat.", 3),
@@ -215,7 +215,7 @@ def test_retention_does_not_bring_an_earlier_version_back(tmp_path: Path) -> Non
     path = source("mem0-2.db", tmp_path)
     with cerata.open(tmp_path / "a.cera") as store:
         import_from(store, "mem0", path)
-        store.compact(horizon="HEAD")
+        store.upkeep.compact(horizon="HEAD")
         assert counts(import_from(store, "mem0", path)) == (0, 3)
         assert texts(store) == ["The index is flat."]
 
@@ -224,7 +224,7 @@ def test_a_restored_memory_is_not_deleted_again(store: Store, tmp_path: Path) ->
     """Nor is one that was edited here before the source deleted it."""
     path = source("mem0-3.db", tmp_path)
     import_from(store, "mem0", path)
-    store.restore(1)
+    store.history.restore(1)
     assert counts(import_from(store, "mem0", path)) == (0, 3)
     assert len(texts(store)) == 2
 
@@ -719,7 +719,7 @@ def test_an_edge_of_graphiti_is_a_fact_with_evidence(store: Store, tmp_path: Pat
         ("Anna · LIVES_IN · Paris", "2026-10-02", "None"),
     ]
     [fact] = store.facts("Anna")
-    assert [place.text for place in store.evidence(fact)] == ["Anna lives in Paris."]
+    assert [place.text for place in store.graph.evidence(fact)] == ["Anna lives in Paris."]
     assert "Anna is an engineer." in texts(store)
 
 

@@ -397,7 +397,7 @@ def test_two_processes_that_set_the_same_keys_leave_one_value_each(tmp_path: Pat
     with cerata.open(path) as memory:
         assert len(memory) == count // 2 + 1
         assert len(list(CerataByteStore(memory).yield_keys())) == count // 2 + 1
-        assert len(list(memory.frames(include_superseded=True))) == 4 * count
+        assert len(list(memory.frames(where=Filter(include_superseded=True)))) == 4 * count
         assert memory.verify().ok
 
 

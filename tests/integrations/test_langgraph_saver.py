@@ -65,7 +65,7 @@ def test_a_file_has_the_thread_after_it_is_opened_again(tmp_path: Any) -> None:
         assert found.checkpoint["channel_values"] == {"n": 699}
         assert found.pending_writes == [("task", "c", 1)]
         assert saver.store.verify().ok
-        saver.store.rebuild()
+        saver.store.upkeep.rebuild()
         assert ids(saver, config_of("t"))[0] == found.checkpoint["id"]
 
 
@@ -78,7 +78,7 @@ def test_a_deleted_thread_stays_in_the_past(saver: CerataSaver) -> None:
     basis = saver.store.head.seq
     saver.delete_thread("t")
     assert saver.get_tuple(config_of("t")) is None
-    rows = saver.store.at(basis).projection("langgraph").rows
+    rows = saver.store.at(basis).stream.projection("langgraph").rows
     assert len(rows) == 1
     head = saver.store.head.seq
     saver.delete_thread("t")

@@ -36,14 +36,13 @@ class Memory:
             uri=f"file:///{SECRET}/%_*",
             title=SECRET,
             tags=[SECRET],
-            labels=[SECRET],
             kind=SECRET,
             metadata={SECRET: SECRET},
-            track=SECRET,
+            options=cerata.PutOptions(labels=[SECRET], track=SECRET),
         )
         fact = other.assert_fact(SECRET, SECRET, SECRET, evidence=[frame.id])
-        other.put_entity(SECRET, aliases=["the island"])
-        other.tag("release", at=fact)
+        other.graph.name(SECRET, aliases=["the island"])
+        other.history.tag("release", at=fact)
         new = other.supersede(frame.id, f"The code was {SECRET}.", reason=SECRET)
         other.correct_fact(fact.id, object=f"{SECRET} town", reason=SECRET)
         other.remember(f"{SECRET} " * 1_500)
@@ -53,7 +52,10 @@ class Memory:
         self.ids = [frame.id, fact.id, new.id, *range(1, self.head + 1)]
 
     def _state(self) -> object:
-        frames = [frame.to_dict() for frame in self.other.frames(include_superseded=True)]
+        frames = [
+            frame.to_dict()
+            for frame in self.other.frames(where=cerata.Filter(include_superseded=True))
+        ]
         return frames, [fact.to_dict() for fact in self.other.facts(include_retracted=True)]
 
     def is_unchanged(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import cerata
+from cerata import agents
 from cerata.agents.session import Session
 from cerata.engine.environment import Environment
 from cerata.integrations.mcp.service import Service, check_cursor
@@ -72,7 +73,7 @@ def test_about_time_is_a_date_of_the_content(service: Service) -> None:
 
 def test_a_fact_names_what_it_ends_and_contradicts(service: Service) -> None:
     """A model learns at once that an older fact is not true any more."""
-    service.store.declare_predicate("lives in", functional=True)
+    service.store.graph.declare("lives in", functional=True)
     say(service, "remember", text="Anna moved to Rome.")
     fact: dict[str, Any] = {"subject": "anna", "predicate": "lives in"}
     paris = say(service, "assert_fact", **fact, object="paris", valid_from="2020-01-01")
@@ -202,7 +203,7 @@ def test_forget_hides_all_ids_or_none(service: Service) -> None:
 def test_forget_hides_a_document_and_its_passages(service: Service) -> None:
     """The document closes the passages below it, which the same call may name."""
     say(service, "remember", text="\n\n".join(f"Passage {n}. " + "word " * 300 for n in range(8)))
-    passages = [*service.store.chunks(1).values()]
+    passages = [*service.store.files.chunks(1).values()]
     assert len(passages) > 1
     say(service, "forget", ids=",".join(map(str, [1, *passages])))
     assert service.store.count() == (0, 1)
@@ -344,7 +345,10 @@ def test_a_cursor_is_refused() -> None:
 def test_a_locked_file_is_an_answer(tmp_path: Path) -> None:
     """The reads go on, and the write can be repeated."""
     path = tmp_path / "a.cera"
-    with cerata.open(path, lock_timeout=0) as store, cerata.open(path) as other:
+    with (
+        cerata.open(path, options=cerata.OpenOptions(lock_timeout=0)) as store,
+        cerata.open(path) as other,
+    ):
         service = Service(store)
         say(service, "remember", text="one")
         with other._log._lock.mutex, other._log._lock.writing():
@@ -367,7 +371,7 @@ def test_a_damaged_file_is_an_answer(tmp_path: Path) -> None:
     for place in range(len(content) // 3, len(content), 4_096):
         content[place] ^= 0xFF
     path.write_bytes(content)
-    with cerata.open(path, mode="r", salvage=True) as store:
+    with cerata.open(path, mode="r", options=cerata.OpenOptions(salvage=True)) as store:
         answers = [Service(store).call("show", {"ids": str(number)}) for number in range(1, 400)]
     errors = [answer.text for answer in answers if answer.is_error]
     assert errors
@@ -409,7 +413,10 @@ def test_no_answer_takes_more_than_8000_tokens(service: Service) -> None:
     assert tokens(service.prompt("recall", {"topic": "bridges of steel " * 1_900})) <= 8_000
     assert tokens(service.prompt("what_changed", {"since": "0"})) <= 8_000
     say(service, "remember", text="x " * 30_000)
-    assert tokens(service.resource(f"cerata://frame/{service.store.last(1)[0].id}")[1]) <= 8_000
+    assert (
+        tokens(service.resource(f"cerata://frame/{service.store.history.last(1)[0].id}")[1])
+        <= 8_000
+    )
     assert tokens(fail(service, "x" * 100_000)) <= 8_000
     assert tokens(fail(service, "recall", **{"y" * 100_000: 1})) <= 8_000
 
@@ -421,8 +428,10 @@ def test_the_status_has_no_path_and_counts_within_the_scope(tmp_path: Path) -> N
     """A client of one scope learns neither the folder nor the size of other scopes."""
     path = tmp_path / "secret-folder.cera"
     with cerata.open(path) as store:
-        store.put_frame("anna's", scope={"tenant": "acme", "user": "anna"})
-        store.put_frame("ben's", scope={"tenant": "acme", "user": "ben"})
+        store.put_frame(
+            "anna's", options=cerata.PutOptions(scope={"tenant": "acme", "user": "anna"})
+        )
+        store.put_frame("ben's", options=cerata.PutOptions(scope={"tenant": "acme", "user": "ben"}))
         kind, text = Service(store).resource("cerata://status")
         assert kind == "application/json"
         assert json.loads(text)["frames"] == {"current": 2, "closed": 0}
@@ -430,7 +439,7 @@ def test_the_status_has_no_path_and_counts_within_the_scope(tmp_path: Path) -> N
         scoped = store.scoped({"tenant": "acme", "user": "anna"})
         _, text = Service(scoped).resource("cerata://status")
         assert json.loads(text) == {
-            "log_id": store.view().log_id.hex(),
+            "log_id": store.history.view().log_id.hex(),
             "head": 2,
             "scope": {"tenant": "acme", "user": "anna"},
             "frames": {"current": 1, "closed": 0},
@@ -481,7 +490,7 @@ def test_a_recording_service_writes_each_recall(service: Service) -> None:
     say(service, "remember", text="We ship on Fridays.")
     recording = Service(service.store, is_recording=True)
     say(recording, "recall", query="when do we ship?")
-    assert service.store.access(1).shown == 1
+    assert agents.access(service.store, 1).shown == 1
     head = service.store.head.seq
     say(recording, "recall", query="when do we ship?", at="1")
     assert service.store.head.seq == head
@@ -519,7 +528,7 @@ def test_forget_refuses_a_passage_of_a_document_that_was_replaced(service: Servi
     """The passage is in the new version, too."""
     text = "\n\n".join(f"Passage {n}. " + "word " * 300 for n in range(8))
     old = service.store.remember(text, uri="note:1").id
-    passage = service.store.chunks(old)[0]
+    passage = service.store.files.chunks(old)[0]
     new = service.store.remember(f"{text} End.", uri="note:1").id
     assert f"#{new} is current" in fail(service, "forget", ids=str(passage))
 
@@ -531,11 +540,11 @@ def test_a_person_may_have_a_turn_corrected_and_hidden() -> None:
         question, reply = session.exchange("My code is 1234.", "Noted.").ids
         assert say(service, "correct", id=str(question), text="My code is secret.")
         assert turns(session) == [("My code is secret.", reply)]
-        restored = store.restore(question).id
+        restored = store.history.restore(question).id
         assert turns(session) == [("My code is 1234.", reply)]
         say(service, "forget", ids=str(restored))
         assert turns(session) == [(None, reply)]
-        store.restore(question)
+        store.history.restore(question)
         assert turns(session) == [(None, reply), ("My code is 1234.", None)]
 
 

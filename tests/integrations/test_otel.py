@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -20,9 +20,9 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 import cerata
 import cerata.aio
-from cerata import Conflict, Entity, InvalidInput, NotFound
-from cerata.engine.packs import calls_of_packs
+from cerata import Conflict, Entity, InvalidInput, NotFound, agents
 from cerata.integrations.otel import TracedStore, TracedView, names, trace
+from cerata.memory.handles import public_names
 from cerata.memory.store import Store
 from cerata.memory.view import View
 
@@ -99,13 +99,12 @@ def test_a_span_is_internal_and_names_the_log(store: Store, spans: Spans) -> Non
     [span] = spans.taken()
     assert (span.name, span.kind) == ("search_memory", SpanKind.INTERNAL)
     assert span.attributes is not None
-    assert span.attributes[STORE] == store.view().log_id.hex()
+    assert span.attributes[STORE] == store.history.view().log_id.hex()
 
 
 def test_every_public_name_is_a_span_or_named_as_none() -> None:
     """A new call is decided on, not forgotten."""
-    public = {name for kind in (Store, View) for name in dir(kind) if not name.startswith("_")}
-    public |= calls_of_packs().keys()
+    public = {*public_names(Store), *public_names(View), *agents.__all__}
     assert public == {*names.OPERATIONS, *names.UNTRACED, *names.VIEWS}
     assert not {*names.OPERATIONS} & {*names.UNTRACED}
 
@@ -133,8 +132,8 @@ def test_events_carry_the_trace_of_their_span(store: Store, spans: Spans) -> Non
 
 def test_a_key_is_known_in_another_trace(store: Store) -> None:
     """The trace is no argument of the call."""
-    first = store.put_frame("one", key="k")
-    assert store.put_frame("one", key="k") == cerata.Receipt(
+    first = store.put_frame("one", options=cerata.PutOptions(key="k"))
+    assert store.put_frame("one", options=cerata.PutOptions(key="k")) == cerata.Receipt(
         first.id, first.ids, first.seqs, first.head, durable=True, added=False
     )
 
@@ -144,7 +143,12 @@ def test_views_and_scoped_stores_are_traced(store: Store, spans: Spans) -> None:
     store.put_frame("one")
     store.put_frame("two")
     spans.taken()
-    for view in (store.at(1), store.at(1).view(), store.view().at(1), store.at(1).true_at("now")):
+    for view in (
+        store.at(1),
+        store.at(1).history.view(),
+        store.history.view().at(1),
+        store.at(1).true_at("now"),
+    ):
         assert isinstance(view, TracedView)
         view.search("one")
         assert [span[names.BASIS] for span in spans.attributes()] == [1]
@@ -156,7 +160,7 @@ def test_views_and_scoped_stores_are_traced(store: Store, spans: Spans) -> None:
 
 def test_a_call_of_a_pack_is_a_span(store: Store, spans: Spans) -> None:
     with pytest.raises(InvalidInput):
-        store.judge("no proposal", "approve", actor="anna")
+        agents.judge(store, cast("Any", "no proposal"), "approve", actor="anna")
     assert [span.name for span in spans.taken()] == ["update_memory"]
 
 
@@ -176,29 +180,29 @@ def everything(store: Store) -> None:
     frame = store.put_frame(HIDDEN, title=HIDDEN, tags=[HIDDEN], metadata={HIDDEN: HIDDEN})
     store.put_frames([HIDDEN])
     store.remember(f"{HIDDEN} again", uri=HIDDEN)
-    store.remember_messages([{"role": "user", "content": HIDDEN}])
+    agents.remember_messages(store, [{"role": "user", "content": HIDDEN}])
     fact = store.assert_fact(HIDDEN, HIDDEN, Entity(HIDDEN), evidence=[frame])
-    store.tag(HIDDEN)
+    store.history.tag(HIDDEN)
     for read in (store, store.at("HEAD")):
         read.recall(HIDDEN)
         read.search(HIDDEN)
-        read.search_facts(HIDDEN)
+        read.graph.search(HIDDEN)
         read.facts(HIDDEN)
         read.frame(frame)
         read.get(HIDDEN)
-        read.history(frame)
-        read.evidence(fact)
-        read.why(fact)
-        read.entity(HIDDEN)
-        read.values("tag")
+        read.history.of(frame)
+        read.graph.evidence(fact)
+        read.graph.why(fact)
+        read.graph.entity(HIDDEN)
+        read.files.values("tag")
     store.supersede(frame, HIDDEN * 2, reason=HIDDEN)
     store.retract_fact(fact, reason=HIDDEN)
     with pytest.raises(Conflict):
-        store.tag(HIDDEN)
+        store.history.tag(HIDDEN)
     with pytest.raises(InvalidInput):
-        store.put_frame(HIDDEN, created=HIDDEN)
+        store.put_frame(HIDDEN, options=cerata.PutOptions(created=HIDDEN))
     with pytest.raises(NotFound):
-        store.merge_entities(HIDDEN, f"no {HIDDEN}")
+        store.graph.merge(HIDDEN, f"no {HIDDEN}")
 
 
 def test_no_content_is_anywhere_by_default(store: Store, spans: Spans) -> None:

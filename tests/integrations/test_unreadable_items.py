@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import cerata
-from cerata import Agent, Corrupt, UnreadableItem, View
+from cerata import Agent, Corrupt, UnreadableItem, View, agents
 from cerata.agents.continuity.archive import archived_days
 from cerata.agents.continuity.exchanges import Talk
 from cerata.agents.session import Session
@@ -29,6 +29,7 @@ from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.store import Store
 
 from ..damage import Damage
+from ..surface import DRAWINGS, surface
 
 
 @pytest.fixture
@@ -68,54 +69,58 @@ def check(
 
 
 def public(kind: type) -> set[str]:
-    return {name for name in dir(kind) if not name.startswith("_")}
+    return surface(kind)
 
 
 # --- views ---------------------------------------------------------------------------------------
 
 VIEWS: dict[str, Callable[[Store], Sequence[object]]] = {
-    "accesses": lambda store: [*store.accesses()],
-    "around": lambda store: [frame.id for frame in store.around(2, before=3, after=3)],
-    "audit": lambda store: [entry.seq for entry in store.audit()],
-    "children": lambda store: [*store.children(4)],
-    "chunks": lambda store: [*store.chunks(store.find_uri("x:long")[0])],
-    "conflicts": lambda store: [str(pair) for pair in store.conflicts()],
-    "cooccurring": lambda store: [str(each) for each in store.cooccurring("Ann")],
-    "diff": lambda store: [change.seq for change in store.diff(0)],
-    "entities": lambda store: [entity.name for entity in store.entities()],
-    "evidence": lambda store: [text.source for text in store.evidence(_fact(store))],
-    "export_facts": lambda store: [line.get("id") for line in _exported(store)],
-    "fact_history": lambda store: [str(fact) for fact in store.fact_history("Ann")],
-    "facts": lambda store: [str(fact) for fact in store.facts()],
-    "find_content": lambda store: [*store.find_content(cerata.content_hash("beta one"))],
-    "find_stored": lambda store: [
-        each.id for each in store.find_stored(cerata.content_hash("beta one"))
+    "accesses": lambda store: [*agents.accesses(store)],
+    "history.around": lambda store: [
+        frame.id for frame in store.history.around(2, before=3, after=3)
     ],
-    "find_uri": lambda store: [*store.find_uri("x:2")],
-    "frames": lambda store: [frame.id for frame in store.frames(include_superseded=True)],
-    "history": lambda store: [frame.id for frame in store.history(1)],
-    "last": lambda store: [frame.id for frame in store.last(10)],
-    "links": lambda store: [link.id for link in store.links(_fact(store))],
+    "history.audit": lambda store: [entry.seq for entry in store.history.audit()],
+    "files.children": lambda store: [*store.files.children(4)],
+    "files.chunks": lambda store: [*store.files.chunks(store.files.by_uri("x:long")[0])],
+    "graph.conflicts": lambda store: [str(pair) for pair in store.graph.conflicts()],
+    "graph.cooccurring": lambda store: [str(each) for each in store.graph.cooccurring("Ann")],
+    "diff": lambda store: [change.seq for change in store.diff(0)],
+    "graph.entities": lambda store: [entity.name for entity in store.graph.entities()],
+    "graph.evidence": lambda store: [text.source for text in store.graph.evidence(_fact(store))],
+    "interchange.export_facts": lambda store: [line.get("id") for line in _exported(store)],
+    "graph.versions": lambda store: [str(fact) for fact in store.graph.versions("Ann")],
+    "facts": lambda store: [str(fact) for fact in store.facts()],
+    "files.by_content": lambda store: [*store.files.by_content(cerata.content_hash("beta one"))],
+    "files.stored": lambda store: [
+        each.id for each in store.files.stored(cerata.content_hash("beta one"))
+    ],
+    "files.by_uri": lambda store: [*store.files.by_uri("x:2")],
+    "frames": lambda store: [
+        frame.id for frame in store.frames(where=cerata.Filter(include_superseded=True))
+    ],
+    "history.of": lambda store: [frame.id for frame in store.history.of(1)],
+    "history.last": lambda store: [frame.id for frame in store.history.last(10)],
+    "graph.links": lambda store: [link.id for link in store.graph.links(_fact(store))],
     "log": lambda store: [event.seq for event in store.log()],
-    "messages": lambda store: [message["content"] for message in store.messages()],
-    "neighbours": lambda store: [str(each) for each in store.neighbours("Ann")],
-    "paths": lambda store: [str(path) for path in store.paths("Ann", "Paris")],
+    "messages": lambda store: [message["content"] for message in agents.messages(store)],
+    "graph.neighbours": lambda store: [str(each) for each in store.graph.neighbours("Ann")],
+    "graph.paths": lambda store: [str(path) for path in store.graph.paths("Ann", "Paris")],
     "recall": lambda store: _shown(store.recall("one Ann")),
-    "search_facts": lambda store: [str(hit.fact) for hit in store.search_facts("Ann")],
-    "tags": lambda store: [*store.tags()],
-    "values": lambda store: [str(value) for value in store.values("tag")],
-    "walk": lambda store: [str(step) for step in store.walk("Ann")],
-    "why": lambda store: str(store.why(_fact(store))).splitlines(),
+    "graph.search": lambda store: [str(hit.fact) for hit in store.graph.search("Ann")],
+    "history.tags": lambda store: [*store.history.tags()],
+    "files.values": lambda store: [str(value) for value in store.files.values("tag")],
+    "graph.walk": lambda store: [str(step) for step in store.graph.walk("Ann")],
+    "graph.why": lambda store: str(store.graph.why(_fact(store))).splitlines(),
 }
 """The reads of many items: an unreadable one is left out and named."""
 
 LAZY = {
     # Their items are read one by one, by who asks for the text.
-    "timeline": lambda store: store.timeline().entries,
+    "history.timeline": lambda store: store.history.timeline().entries,
     "search": lambda store: store.search("one"),
 }
 
-EXACT = {"rerun_recall"}
+EXACT = {"history.rerun"}
 """Repetitions, which compare what was with what is: their outcome is unknown then."""
 
 ALONE = {
@@ -123,13 +128,40 @@ ALONE = {
         "access",
         "at",
         "basis",
-        "blame",
-        "content",
+        "history.blame",
+        "files.content",
         "count",
+        "draw_facts",
+        "draw_graph",
     ),
-    *("embedding", "entity", "explain", "fact", "frame", "get", "head", "highlights"),
-    *("log_id", "now", "projection", "remembered_embedder", "resolve", "scope", "shared", "since"),
-    *("source_of", "speculate", "token_embedding", "true_at", "view", "within"),
+    *(
+        "embeddings.of",
+        "graph.entity",
+        "history.explain",
+        "graph.fact",
+        "frame",
+        "get",
+        "head",
+        "files.highlights",
+    ),
+    *(
+        "log_id",
+        "now",
+        "stream.projection",
+        "embeddings.used",
+        "graph.resolve",
+        "scope",
+        "shared",
+        "history.since",
+    ),
+    *(
+        "files.source",
+        "upkeep.speculate",
+        "embeddings.tokens_of",
+        "true_at",
+        "history.view",
+        "within",
+    ),
 }
 """Reads of one thing, of a state, and writes."""
 
@@ -139,7 +171,7 @@ def _fact(store: Store) -> int:
 
 
 def _exported(store: Store) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in [*store.export_facts()][1:]]
+    return [json.loads(line) for line in [*store.interchange.export_facts()][1:]]
 
 
 def _shown(context: cerata.Context) -> list[int]:
@@ -149,24 +181,26 @@ def _shown(context: cerata.Context) -> list[int]:
 def made(store: Store) -> None:
     """Fill a memory: versions, a conversation, a document, facts with evidence, links, tags."""
     for number, text in enumerate(("alpha one", "beta one", "gamma one"), start=1):
-        store.put_frame(text, role="user", track="t", uri=f"x:{number}", tags=["q"])
-    store.put_frame("part", parent=store.put_frame("head"))
+        store.put_frame(
+            text, role="user", uri=f"x:{number}", tags=["q"], options=cerata.PutOptions(track="t")
+        )
+    store.put_frame("part", options=cerata.PutOptions(parent=store.put_frame("head")))
     store.supersede(1, "alpha two")
     facts = [
         store.assert_fact("Ann", "LIVES_IN", cerata.Entity(place), evidence=[2, 3])
         for place in ("Paris", "Rome", "Bonn")
     ]
-    store.link(facts[0], "contradicts", facts[1])
+    store.graph.link(facts[0], "contradicts", facts[1])
     store.remember("A long paragraph about the boat. " * 2_000, uri="x:long")
-    store.record_access(2)
-    store.tag("v1")
+    agents.record_access(store, 2)
+    store.history.tag("v1")
     store.put_frame("the newest event, by which now is known")
 
 
 def test_every_read_of_a_view_is_in_a_table() -> None:
     tables = [set(VIEWS), set(LAZY), EXACT, ALONE]
     # A diff is of two views.
-    assert set().union(*tables) == {*public(View), "diff"}
+    assert set().union(*tables) == {*public(View), *DRAWINGS, "diff"}
     assert sum(map(len, tables)) == len(set().union(*tables))
 
 
@@ -177,7 +211,16 @@ def test_a_damaged_event_costs_a_list_only_its_item(
     made(store)
     lacking = check(lambda: VIEWS[name](store), store, damage, range(1, store.head.seq + 1))
     reads_events = {
-        *("around", "audit", "diff", "evidence", "export_facts", "frames", "history", "last"),
+        *(
+            "history.around",
+            "history.audit",
+            "diff",
+            "graph.evidence",
+            "interchange.export_facts",
+            "frames",
+            "history.of",
+            "history.last",
+        ),
         *("log", "messages", "recall"),
     }
     assert (lacking > 0) == (name in reads_events)
@@ -219,26 +262,26 @@ def test_a_repetition_stops_at_what_it_cannot_read(store: Store, damage: Damage)
     recorded = store.recall("one", record=True).recorded
     assert recorded is not None
     store.put_frame("newer")
-    assert store.rerun_recall(recorded).outcome == "same"
+    assert store.history.rerun(recorded).outcome == "same"
     damage(2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        rerun = store.rerun_recall(recorded)
+        rerun = store.history.rerun(recorded)
     assert (rerun.outcome, rerun.reason) == ("unknown", "Event 2 is damaged")
 
 
 def test_a_damaged_version_costs_a_blame_only_itself(store: Store, damage: Damage) -> None:
     made(store)
     store.supersede(6, "alpha three")
-    newest = store.history(1)[-1].id
-    fields = [field.field for field in store.blame(newest).fields]
+    newest = store.history.of(1)[-1].id
+    fields = [field.field for field in store.history.blame(newest).fields]
     for seq in (1, 6):
         damage(seq)
         with pytest.warns(UnreadableItem, match=f"Event {seq} is damaged"):
-            assert [field.field for field in store.blame(newest).fields] == fields
+            assert [field.field for field in store.history.blame(newest).fields] == fields
     damage(newest)
     with pytest.raises(Corrupt, match=f"Event {newest} is damaged"):
-        store.blame(newest)
+        store.history.blame(newest)
 
 
 def test_an_export_of_facts_with_a_damaged_event_can_be_imported(damage: Damage) -> None:
@@ -248,14 +291,14 @@ def test_an_export_of_facts_with_a_damaged_event_can_be_imported(damage: Damage)
         fact = store.assert_fact("Ann", "LIVES_IN", "Rome", evidence=[1])
         new = store.correct_fact(fact, object="Bonn")
         other = store.assert_fact("Ann", "KNOWS", "Bob")
-        store.split_entity("Ann", into="Ann B.", facts=[new, other])
+        store.graph.split("Ann", into="Ann B.", facts=[new, other])
         for seq in range(1, store.head.seq + 1):
             damage(seq)
             with pytest.warns(UnreadableItem, match=f"Event {seq} is damaged"):
-                lines = [*store.export_facts(history=True)]
+                lines = [*store.interchange.export_facts(history=True)]
             damage(None)
             with cerata.open(":memory:") as copy:
-                imported = copy.import_facts(lines)
+                imported = copy.interchange.import_facts(lines)
             assert imported.added == len(lines) - 1
 
 
@@ -276,7 +319,7 @@ def test_a_stream_stops_at_a_damaged_event_and_keeps_its_place(
     """It promises each event once and in order."""
     made(store)
     damage(5)
-    stream = store.follow(3, timeout=0)
+    stream = store.stream.follow(3, timeout=0)
     assert next(stream).seq == 4
     for _ in range(2):
         with pytest.raises(Corrupt, match="The stream stopped at event 5: Event 5 is damaged"):
@@ -285,7 +328,7 @@ def test_a_stream_stops_at_a_damaged_event_and_keeps_its_place(
     damage(5, 6)
     with pytest.raises(Corrupt, match=r"stopped at events 5 to 6: .* follow after event 6"):
         next(stream)
-    assert next(store.follow(6, timeout=0)).seq == 7
+    assert next(store.stream.follow(6, timeout=0)).seq == 7
     damage(None)
     assert next(stream).seq == 5
 
@@ -438,7 +481,10 @@ def test_a_value_of_another_schema_costs_a_slot_only_itself(store: Store) -> Non
     second = slot.items()[1]
     old = store.frame(second.id)
     new = store.put_frame(
-        b"\xff", kind=old.kind, track=old.track, uri=old.uri, scope=dict(old.scope)
+        b"\xff",
+        kind=old.kind,
+        uri=old.uri,
+        options=cerata.PutOptions(track=old.track, scope=dict(old.scope)),
     )
     store.supersede(old, new)
     with pytest.warns(UnreadableItem, match=r"Frame .* cannot be read"):

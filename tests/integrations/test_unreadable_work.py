@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import cerata
-from cerata import Agent, Corrupt, RerunFailed, Store, UnreadableItem, View
+from cerata import Agent, Corrupt, RerunFailed, Store, UnreadableItem, View, agents
 from cerata.agents.continuity.models import Extractive, Task
 from cerata.cli.main import main
 from cerata.engine.environment import Environment
@@ -31,6 +31,7 @@ from cerata.packs.plots import draw_graph
 from ..clocks import StandingClock
 from ..damage import Damage
 from ..embedders import Hashing
+from ..surface import surface
 
 HOUR = 3_600_000_000
 DAY = 24 * HOUR
@@ -66,7 +67,7 @@ class World:
     def _fill(self) -> None:
         store, agent = self.store, self.agent
         for name in ("Smith", "Jones"):
-            store.put_entity(f"Sam {name}")
+            store.graph.name(f"Sam {name}")
         for name in ("SOUL", "TOOLS"):
             store.put_frame("My word is my bond.", kind="identity", uri=f"identity:{name}")
         for subject in "ABCDEF":
@@ -91,7 +92,7 @@ class World:
         for number in range(12):
             frame = store.put_frame(f"Cara{number} lives in Rome. The deadline is near.").id
             store.recall(f"Where does Cara{number} live?", record=True)
-            store.record_access(frame)
+            agents.record_access(store, frame)
 
     def seqs(self) -> range:
         return range(1, self.store.head.seq + 1)
@@ -131,7 +132,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
 
 
 def public(kind: type) -> set[str]:
-    return {name for name in dir(kind) if not name.startswith("_")}
+    return surface(kind)
 
 
 # --- every public call of a store ----------------------------------------------------------------
@@ -145,7 +146,9 @@ READINGS: dict[str, Callable[[World], Sequence[object]]] = {
     ],
     "draw_graph": lambda world: [bool(draw_graph(world.store, "A"))],
     "entropy": lambda world: [world.agent.entropy() is None],
-    "extract": lambda world: [each.frame for each in world.store.extract(dry_run=True).frames],
+    "graph.extract": lambda world: [
+        each.frame for each in world.store.graph.extract(dry_run=True).frames
+    ],
     "handoff": lambda world: [each.id for each in world.agent.handoff().messages],
     "identity": lambda world: [each.name for each in world.agent.identity().files],
     "meta_patterns": lambda world: [str(each) for each in world.agent.meta_patterns()],
@@ -166,38 +169,73 @@ READINGS: dict[str, Callable[[World], Sequence[object]]] = {
 
 EXACT: dict[str, Callable[[World, Path], Any]] = {
     "backup": lambda world, folder: world.store.backup(folder / "new"),
-    "compact": lambda _, folder: _compacted(folder),
-    "drafts_after": lambda world, _: world.store.drafts_after(world.store.fork(1)),
-    "export_events": lambda world, folder: world.store.export_events(folder / "new"),
-    "follow": lambda world, _: [*world.store.follow(0, timeout=0)],
+    "upkeep.compact": lambda _, folder: _compacted(folder),
+    "upkeep.drafts_after": lambda world, _: world.store.upkeep.drafts_after(
+        world.store.upkeep.fork(1)
+    ),
+    "interchange.export_events": lambda world, folder: world.store.interchange.export_events(
+        folder / "new"
+    ),
+    "stream.follow": lambda world, _: [*world.store.stream.follow(0, timeout=0)],
 }
 """Works that may leave out no event: they stop at the damage, and their error names it."""
 
 BAD = 6
 """An event that is a batch."""
 
-COMMANDS = {"embed_missing", "sweep"}
+COMMANDS = {"embeddings.fill", "upkeep.sweep"}
 """Writes over many items, each with a test here."""
 
 WHOLE_FILE = {
     # They describe, check or rebuild the file: damage is their subject.
-    *("branches", "checkpoint", "digests", "info", "maintain", "rebuild", "report", "salvaged"),
+    *(
+        "upkeep.branches",
+        "checkpoint",
+        "stream.digests",
+        "upkeep.info",
+        "upkeep.maintain",
+        "upkeep.rebuild",
+        "report",
+        "history.salvaged",
+    ),
     "verify",
     # Questions about many states: an answer that is not known is an error.
-    *("bisect", "replay"),
+    *("history.bisect", "stream.replay"),
     # A diff of two memories: `diff` is in the table of views.
-    "compare",
+    "history.compare",
     # In `tests.memory.test_forks`: the segments are copied as they are.
-    "fork",
+    "upkeep.fork",
 }
 
 SINGLE = {
-    *("actor", "append", "apply", "assert_fact", "assert_facts", "close", "commit"),
-    *("correct_fact", "declare_predicate", "delete", "embedder", "import_events", "import_facts"),
-    *("judge", "link", "merge_entities", "path", "put_entity", "put_frame", "put_frames"),
-    *("record_access", "refresh", "remember", "remember_files", "remember_messages", "restore"),
-    *("retract_fact", "retract_facts", "scoped", "split_entity", "supersede", "tag"),
-    *("transaction", "unlink", "unmerge", "unsplit", "update"),
+    *(
+        "actor",
+        "append",
+        "upkeep.apply",
+        "assert_fact",
+        "graph.assert_many",
+        "close",
+        "stream.commit",
+    ),
+    *(
+        "correct_fact",
+        "graph.declare",
+        "delete",
+        "embeddings.embedder",
+        "interchange.import_events",
+        "interchange.import_facts",
+    ),
+    *("judge", "graph.link", "graph.merge", "path", "graph.name", "put_frame", "put_frames"),
+    *(
+        "record_access",
+        "stream.refresh",
+        "remember",
+        "files.remember",
+        "remember_messages",
+        "history.restore",
+    ),
+    *("retract_fact", "graph.retract_many", "scoped", "graph.split", "supersede", "history.tag"),
+    *("transaction", "graph.unlink", "graph.unmerge", "graph.unsplit", "update"),
 }
 """Writes of named things, and values of the store."""
 
@@ -213,7 +251,7 @@ def _compacted(folder: Path) -> None:
         for _ in range(40):
             store.put_frame("x" * 4_000)
         session_of(store).log.seal()
-        store.compact()
+        store.upkeep.compact()
 
 
 # --- readings ------------------------------------------------------------------------------------
@@ -254,7 +292,7 @@ def test_an_exact_work_stops_at_the_damage_and_writes_nothing(
     world.damage(None)
     assert world.store.head.seq == head
     assert {path.name for path in tmp_path.iterdir()} <= {"memory.cera"}
-    if name == "compact":
+    if name == "upkeep.compact":
         with cerata.open(tmp_path / "memory.cera") as store:
             assert len([*store.frames()]) == 40
             assert store.verify().ok
@@ -265,7 +303,7 @@ def test_an_export_ends_before_the_damaged_batch(world: World) -> None:
     world.damage(BAD)
     lines = io.BytesIO()
     with pytest.raises(Corrupt, match="The export stopped at the batch of event 6"):
-        world.store.export_events(lines)
+        world.store.interchange.export_events(lines)
     seqs = [line["header"][0] for line in map(json.loads, lines.getvalue().splitlines()[1:])]
     assert seqs == [*range(1, BAD)]
 
@@ -317,14 +355,14 @@ def test_missing_vectors_are_made_for_all_but_the_damaged_frame(
         store.search("note", mode="text")
         damage(3)
         with pytest.warns(UnreadableItem, match="Frame 3 cannot be read"):
-            assert store.embed_missing().frames == 4
+            assert store.embeddings.fill().frames == 4
         damage(None)
-        assert store.embed_missing().frames == 1
+        assert store.embeddings.fill().frames == 1
 
 
 def test_an_extraction_reads_all_but_the_damaged_frame(world: World) -> None:
     frames = [each.id for each in world.store.frames() if each.text.startswith("Cara")]
-    extraction, notes = world.read(frames[3], lambda: world.store.extract(frames))
+    extraction, notes = world.read(frames[3], lambda: world.store.graph.extract(frames))
     assert [each.frame for each in extraction.frames] == sorted({*frames} - {frames[3]})
     assert any(f"Frame {frames[3]} cannot be read" in note for note in notes)
 
@@ -343,7 +381,7 @@ def test_a_sweep_ends_all_but_the_unreadable_activity(world: World) -> None:
 def test_a_document_with_a_damaged_passage_can_be_remembered_again(world: World) -> None:
     text = "A long paragraph about the boat. " * 400
     world.store.remember(text, uri="x:long")
-    chunk = next(iter(world.store.chunks(world.store.find_uri("x:long")[0]).values()))
+    chunk = next(iter(world.store.files.chunks(world.store.files.by_uri("x:long")[0]).values()))
     world.damage(chunk)
     assert world.store.remember(f"{text}More.", uri="x:long").added
 

@@ -50,11 +50,17 @@ def perform(store: cerata.Store, act: Act) -> cerata.Receipt | None:
     every = [frame.id for frame in _every(store)]
     text = text_of(i)
     if kind == "remember":
-        return store.remember(text, uri=URIS[j % 2], created="2026-03-01")
+        return store.remember(
+            text, uri=URIS[j % 2], options=cerata.PutOptions(created="2026-03-01")
+        )
     if kind == "long":
-        return store.remember(long_text(i % 5), uri=URIS[j % 2], created="2026-03-01")
+        return store.remember(
+            long_text(i % 5), uri=URIS[j % 2], options=cerata.PutOptions(created="2026-03-01")
+        )
     if kind == "below" and every:
-        return store.put_frame(text, parent=every[j % len(every)], created="2026-03-01")
+        return store.put_frame(
+            text, options=cerata.PutOptions(parent=every[j % len(every)], created="2026-03-01")
+        )
     if kind == "supersede" and current:
         return store.supersede(current[j % len(current)], text)
     if kind == "replace" and len(current) > 1:
@@ -67,18 +73,26 @@ def perform(store: cerata.Store, act: Act) -> cerata.Receipt | None:
         body = PutEmbedding(frame=every[j % len(every)], embedding=embedding)
         return store.append(cerata.Draft(body, attachments=(data,)))
     if kind == "embedded":
-        return store.put_frame(text, embedding=[0.5], space=SPACES[j % 2], created="2026-03-01")
+        return store.put_frame(
+            text,
+            vectors=cerata.Vectors(dense=[0.5], space=SPACES[j % 2]),
+            options=cerata.PutOptions(created="2026-03-01"),
+        )
     if kind == "bytes":
         return store.put_frame(
-            bytes([i % 4]), search_text=text_of(j), title="Harbour", created="2026-03-01"
+            bytes([i % 4]),
+            title="Harbour",
+            options=cerata.PutOptions(search_text=text_of(j), created="2026-03-01"),
         )
-    return store.put_frame(text, tags=[WORDS[j % 4]], created="2026-03-01")
+    return store.put_frame(
+        text, tags=[WORDS[j % 4]], options=cerata.PutOptions(created="2026-03-01")
+    )
 
 
 def everything(view: cerata.View | cerata.Store) -> dict[str, JsonValue]:
     """Return what every read says."""
     if isinstance(view, cerata.Store):
-        view = view.view()
+        view = view.history.view()
     frames = list(_every(view))
     contents = {content_hash(frame.text) for frame in frames}
     said: dict[str, JsonValue] = {
@@ -87,30 +101,34 @@ def everything(view: cerata.View | cerata.Store) -> dict[str, JsonValue]:
         "current": [frame.id for frame in view.frames()],
         "parts": [frame.id for frame in view.frames(include_chunks=True)],
         "named": [view.frame(frame.id).to_dict() for frame in frames],
-        "content": [view.content(frame.id).hex() for frame in frames],
-        "children": [list(view.children(frame.id)) for frame in frames],
-        "chunks": [list(view.chunks(frame.id).values()) for frame in frames],
-        "same": [list(view.find_content(one)) for one in sorted(contents)],
+        "content": [view.files.content(frame.id).hex() for frame in frames],
+        "children": [list(view.files.children(frame.id)) for frame in frames],
+        "chunks": [list(view.files.chunks(frame.id).values()) for frame in frames],
+        "same": [list(view.files.by_content(one)) for one in sorted(contents)],
         "stored": [
             [[one.id, list(one.ids), list(one.missing), list(one.unembedded)] for one in found]
             for content in sorted(contents)
             for count in (None, 3)
             for space in (None, *SPACES)
-            for found in [view.find_stored(content, chunk_count=count, space=space)]
+            for found in [view.files.stored(content, chunk_count=count, space=space)]
         ],
-        "uris": [list(view.find_uri(uri)) for uri in URIS],
+        "uris": [list(view.files.by_uri(uri)) for uri in URIS],
         "log": [
             [one.seq, one.type, msgspec.to_builtins(one.body, enc_hook=int)] for one in view.log()
         ],
     }
     for word in ("harbour", "bridge tea", "opens in May", "日本", "none such"):
         for old, gone in ((False, False), (True, False), (False, True), (True, True)):
-            hits = view.search(word, k=7, include_superseded=old, include_deleted=gone)
+            hits = view.search(
+                word, k=7, where=cerata.Filter(include_superseded=old, include_deleted=gone)
+            )
             said[f"search {word} {old} {gone}"] = [[hit.id, hit.score, *hit.span] for hit in hits]
-        tagged = view.search(word, where=cerata.Filter(tags=["harbour"]), include_deleted=True)
+        tagged = view.search(word, where=cerata.Filter(tags=["harbour"], include_deleted=True))
         said[f"search tagged {word}"] = [[hit.id, hit.score] for hit in tagged]
         # Whole: the label of a frame that has no seq yet counts other tokens, so a clip may differ.
-        context = view.recall(word, max_tokens=1_000_000, entry_tokens=1_000_000)
+        context = view.recall(
+            word, max_tokens=1_000_000, layout=cerata.Layout(entry_tokens=1_000_000)
+        )
         said[f"recall {word}"] = [[item.id, item.source, item.text] for item in context.items]
     orders: tuple[TimelineOrder, ...] = ("content", "recorded")
     for order in orders:
@@ -119,7 +137,9 @@ def everything(view: cerata.View | cerata.Store) -> dict[str, JsonValue]:
 
 
 def _every(view: cerata.View | cerata.Store) -> Iterator[cerata.Frame]:
-    return view.frames(include_superseded=True, include_deleted=True, include_chunks=True)
+    return view.frames(
+        include_chunks=True, where=cerata.Filter(include_superseded=True, include_deleted=True)
+    )
 
 
 def _pages(view: cerata.View, order: TimelineOrder) -> list[int]:
@@ -127,13 +147,19 @@ def _pages(view: cerata.View, order: TimelineOrder) -> list[int]:
     found: list[int] = []
     after = None
     while True:
-        page = view.timeline(by=order, after=after, limit=3, include_superseded=True)
+        page = view.history.timeline(
+            by=order, after=after, limit=3, where=cerata.Filter(include_superseded=True)
+        )
         found += [entry.id for entry in page.entries]
         after = page.next
         if after is None:
             break
-    whole = view.timeline(by=order, limit=1_000, include_superseded=True)
-    back = view.timeline(by=order, limit=1_000, include_superseded=True, newest_first=False)
+    whole = view.history.timeline(
+        by=order, limit=1_000, where=cerata.Filter(include_superseded=True)
+    )
+    back = view.history.timeline(
+        by=order, limit=1_000, newest_first=False, where=cerata.Filter(include_superseded=True)
+    )
     assert found == [entry.id for entry in whole.entries]
     assert found == [entry.id for entry in back.entries][::-1]
     return found

@@ -52,7 +52,7 @@ def run(folder: Path, rounds: int, seed: int) -> Result:
         store.checkpoint()
         head = store.put_frames(["tail"] * 5).seqs[-1]
         started = time.monotonic()
-        store.fork(head, target).close()
+        store.upkeep.fork(head, target).close()
         took = time.monotonic() - started
     target.unlink()
     drawn = random.Random(seed)
@@ -64,14 +64,14 @@ def run(folder: Path, rounds: int, seed: int) -> Result:
             result.missing += 1
             continue
         with cerata.open(target) as fork:
-            parents = [branch.parent for branch in fork.branches()]
+            parents = [branch.parent for branch in fork.upkeep.branches()]
             if not fork.verify().ok or (fork.head.seq, parents) != (point + 1, [point]):
                 result.faulty.append(number)
         result.whole += 1
         target.unlink()
     with cerata.open(path) as store:
         result.is_parent_verified = store.verify().ok
-        store.fork(head, target).close()
+        store.upkeep.fork(head, target).close()
     with cerata.open(target):
         # An opener for writing removes the temporary names of dead creators.
         result.left_names = sorted(each.name for each in folder.iterdir())
@@ -86,7 +86,7 @@ def _kill(path: Path, target: Path, point: int, seconds: float) -> None:
         try:
             with cerata.open(path) as store:
                 os.write(begun, b"!")
-                store.fork(point, target).close()
+                store.upkeep.fork(point, target).close()
         finally:
             os._exit(0)
     os.read(ready, 1)

@@ -47,7 +47,7 @@ class ModelCheck:
 
     def transaction(self, store: Store) -> None:
         """Ask while a transaction is open."""
-        view = store.view()
+        view = store.history.view()
         self.view(
             view,
             VIEWS if self.is_long else [VIEWS[len(snapshot_of(view).unsalted_drafts) % len(VIEWS)]],
@@ -57,7 +57,7 @@ class ModelCheck:
         """Ask at each event: natively, after a checkpoint, and by a replay; in every scope."""
         history = run(batches, self.transaction)
         with history.open() as store:
-            end = store.view().basis
+            end = store.history.view().basis
             for n in range(end + 1):
                 self.view(store.at(n), VIEWS if self.is_long else (None, VIEWS[n % len(VIEWS)]))
             store.checkpoint()
@@ -65,7 +65,7 @@ class ModelCheck:
             for n in range(end + 1):
                 self.view(store.at(n))
                 if self.is_long or n % 7 == end % 7:
-                    self.view(store.replay(n))
+                    self.view(store.stream.replay(n))
 
 
 class Sayings(Workload):
@@ -85,5 +85,5 @@ class Sayings(Workload):
                 perform(store, random_act(self.random, self.kinds))
 
     def check(self, store: Store) -> None:
-        self.checked.view(store.view())
-        self.checked.view(store.replay())
+        self.checked.view(store.history.view())
+        self.checked.view(store.stream.replay())

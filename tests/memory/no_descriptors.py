@@ -16,7 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import cerata
-from cerata import Entity, Filter, Store, View
+from cerata import Entity, Filter, Store, View, agents
 from cerata.agents import judge
 from cerata.engine.environment import Environment, SystemClock
 from cerata.engine.events import JsonValue, PutFrame
@@ -41,59 +41,59 @@ class AheadClock(SystemClock):
 CLOCK = AheadClock()
 
 READS: dict[str, Call] = {
-    "access": lambda memory: memory.access(1),
-    "accesses": lambda memory: memory.accesses(),
-    "around": lambda memory: memory.around(1),
-    "audit": lambda memory: memory.audit().markdown,
-    "blame": lambda memory: [memory.blame(1), memory.blame("Ann")],
-    "children": lambda memory: memory.children(1),
-    "chunks": lambda memory: memory.chunks(1),
-    "conflicts": lambda memory: memory.conflicts(),
-    "content": lambda memory: memory.content(1),
-    "cooccurring": lambda memory: memory.cooccurring("Ann"),
+    "access": lambda memory: agents.access(memory, 1),
+    "accesses": agents.accesses,
+    "history.around": lambda memory: memory.history.around(1),
+    "history.audit": lambda memory: memory.history.audit().markdown,
+    "history.blame": lambda memory: [memory.history.blame(1), memory.history.blame("Ann")],
+    "files.children": lambda memory: memory.files.children(1),
+    "files.chunks": lambda memory: memory.files.chunks(1),
+    "graph.conflicts": lambda memory: memory.graph.conflicts(),
+    "files.content": lambda memory: memory.files.content(1),
+    "graph.cooccurring": lambda memory: memory.graph.cooccurring("Ann"),
     "draw_facts": lambda memory: draw_facts(memory, memory.facts()),
     "draw_graph": lambda memory: draw_graph(memory, "Ann"),
-    "embedding": lambda memory: memory.embedding(1),
-    "entities": lambda memory: list(memory.entities()),
-    "entity": lambda memory: memory.entity("Ann"),
-    "evidence": lambda memory: memory.evidence(3),
-    "explain": lambda memory: [memory.explain(hit) for hit in memory.search("tea")],
-    "export_facts": lambda memory: list(memory.export_facts()),
-    "fact": lambda memory: memory.fact(3),
-    "fact_history": lambda memory: memory.fact_history("Ann"),
+    "embeddings.of": lambda memory: memory.embeddings.of(1),
+    "graph.entities": lambda memory: list(memory.graph.entities()),
+    "graph.entity": lambda memory: memory.graph.entity("Ann"),
+    "graph.evidence": lambda memory: memory.graph.evidence(3),
+    "history.explain": lambda memory: [memory.history.explain(hit) for hit in memory.search("tea")],
+    "interchange.export_facts": lambda memory: list(memory.interchange.export_facts()),
+    "graph.fact": lambda memory: memory.graph.fact(3),
+    "graph.versions": lambda memory: memory.graph.versions("Ann"),
     "facts": lambda memory: list(memory.facts()),
-    "find_content": lambda memory: memory.find_content(cerata.content_hash("tea")),
-    "find_stored": lambda memory: memory.find_stored(cerata.content_hash("tea")),
-    "find_uri": lambda memory: memory.find_uri("file:a"),
+    "files.by_content": lambda memory: memory.files.by_content(cerata.content_hash("tea")),
+    "files.stored": lambda memory: memory.files.stored(cerata.content_hash("tea")),
+    "files.by_uri": lambda memory: memory.files.by_uri("file:a"),
     "frame": lambda memory: memory.frame(1),
     "frames": lambda memory: list(memory.frames(Filter(created=("2020-01-01", None)))),
     "get": lambda memory: memory.get("file:a"),
-    "highlights": lambda memory: memory.highlights("green tea", "tea"),
-    "history": lambda memory: [memory.history(1), memory.history("Ann")],
-    "last": lambda memory: memory.last(),
-    "links": lambda memory: list(memory.links()),
+    "files.highlights": lambda memory: memory.files.highlights("green tea", "tea"),
+    "history.of": lambda memory: [memory.history.of(1), memory.history.of("Ann")],
+    "history.last": lambda memory: memory.history.last(),
+    "graph.links": lambda memory: list(memory.graph.links()),
     "log": lambda memory: [event.body for event in memory.log()],
-    "messages": lambda memory: memory.messages(),
-    "neighbours": lambda memory: memory.neighbours("Ann"),
-    "paths": lambda memory: memory.paths("Ann", "Bern"),
-    "projection": lambda memory: memory.projection("tags"),
+    "messages": agents.messages,
+    "graph.neighbours": lambda memory: memory.graph.neighbours("Ann"),
+    "graph.paths": lambda memory: memory.graph.paths("Ann", "Bern"),
+    "stream.projection": lambda memory: memory.stream.projection("tags"),
     "recall": lambda memory: str(memory.recall("which tea?")),
-    "rerun_recall": lambda memory: [
-        (str(memory.explain(event)), memory.rerun_recall(event))
+    "history.rerun": lambda memory: [
+        (str(memory.history.explain(event)), memory.history.rerun(event))
         for event in memory.log(type="recall")
     ],
-    "remembered_embedder": lambda memory: memory.remembered_embedder(),
-    "resolve": lambda memory: memory.resolve("Ann"),
+    "embeddings.used": lambda memory: memory.embeddings.used(),
+    "graph.resolve": lambda memory: memory.graph.resolve("Ann"),
     "search": lambda memory: [hit.to_dict() for hit in memory.search("tea")],
     "search query": lambda memory: memory.search(cerata.query("tea created:2026-01")),
-    "search_facts": lambda memory: memory.search_facts("Ann"),
-    "source_of": lambda memory: memory.source_of(memory.frame(1)),
-    "tags": lambda memory: memory.tags(),
-    "timeline": lambda memory: [entry.frame for entry in memory.timeline().entries],
-    "token_embedding": lambda memory: memory.token_embedding(1),
-    "values": lambda memory: memory.values("tag"),
-    "walk": lambda memory: memory.walk("Ann"),
-    "why": lambda memory: str(memory.why(3)),
+    "graph.search": lambda memory: memory.graph.search("Ann"),
+    "files.source": lambda memory: memory.files.source(memory.frame(1)),
+    "history.tags": lambda memory: memory.history.tags(),
+    "history.timeline": lambda memory: [entry.frame for entry in memory.history.timeline().entries],
+    "embeddings.tokens_of": lambda memory: memory.embeddings.tokens_of(1),
+    "files.values": lambda memory: memory.files.values("tag"),
+    "graph.walk": lambda memory: memory.graph.walk("Ann"),
+    "graph.why": lambda memory: str(memory.graph.why(3)),
 }
 """The reads that a view and a store share, by name; a word after it tells variants apart."""
 
@@ -118,19 +118,21 @@ def _deleted(store: Store) -> cerata.Receipt:
 def _sweep(store: Store) -> None:
     """Sweep a frame that has expired: no file is needed if there is none."""
     now = datetime.fromtimestamp(CLOCK.now_us() // 1_000_000, UTC)
-    store.put_frame("brief", expires=now + timedelta(hours=1))
+    store.put_frame("brief", options=cerata.PutOptions(expires=now + timedelta(hours=1)))
     CLOCK.ahead_us += 2 * HOUR_US
-    assert store.sweep().deleted
+    assert store.upkeep.sweep().deleted
 
 
 def _imported_events(store: Store) -> object:
     lines = BytesIO()
-    store.export_events(lines)
-    return store.import_events(BytesIO(lines.getvalue()))
+    store.interchange.export_events(lines)
+    return store.interchange.import_events(BytesIO(lines.getvalue()))
 
 
-def _forked(store: Store, call: Callable[[Store], object] = Store.branches) -> object:
-    with store.fork() as fork:
+def _forked(
+    store: Store, call: Callable[[Store], object] = lambda fork: fork.upkeep.branches()
+) -> object:
+    with store.upkeep.fork() as fork:
         fork.put_frame("in the fork")
         return call(fork)
 
@@ -147,67 +149,75 @@ def _judged(store: Store) -> object:
 STORE: dict[str, Call] = {
     "append": lambda store: store.append(PutFrame(text="one")),
     "assert_fact": lambda store: store.assert_fact("Ann", "likes", Entity("tea")),
-    "assert_facts": lambda store: store.assert_facts([cerata.Assertion("Ann", "drinks", "tea")]),
+    "graph.assert_many": lambda store: store.graph.assert_many(
+        [cerata.Assertion("Ann", "drinks", "tea")]
+    ),
     "at": lambda store: store.at("HEAD").frame(1),
-    "bisect": lambda store: store.bisect(_is_empty),
-    "branches": lambda store: store.branches(),
-    "fork": _forked,
-    "compare": lambda store: _forked(store, store.compare),
-    "drafts_after": lambda store: _forked(store, lambda fork: fork.drafts_after(store)),
-    "apply": lambda store: _forked(store, store.apply),
+    "history.bisect": lambda store: store.history.bisect(_is_empty),
+    "upkeep.branches": lambda store: store.upkeep.branches(),
+    "upkeep.fork": _forked,
+    "history.compare": lambda store: _forked(store, store.history.compare),
+    "upkeep.drafts_after": lambda store: _forked(
+        store, lambda fork: fork.upkeep.drafts_after(store)
+    ),
+    "upkeep.apply": lambda store: _forked(store, store.upkeep.apply),
     "backup": lambda store: store.backup(f"{store.path}-{store.head.seq}"),
     "checkpoint": lambda store: store.checkpoint(),
-    "compact": lambda store: store.compact().done,
-    "maintain": lambda store: store.maintain(),
-    "commit": lambda store: store.commit(),
+    "upkeep.compact": lambda store: store.upkeep.compact().done,
+    "upkeep.maintain": lambda store: store.upkeep.maintain(),
+    "stream.commit": lambda store: store.stream.commit(),
     "correct_fact": lambda store: store.correct_fact(store.assert_fact("A", "b", "c"), object="d"),
     "count": lambda store: store.count(),
-    "declare_predicate": lambda store: store.declare_predicate("likes", functional=False),
+    "graph.declare": lambda store: store.graph.declare("likes", functional=False),
     "delete": lambda store: store.delete(store.put_frame("old")),
     "diff": lambda store: store.diff(1, query="tea").to_dict(),
-    "digests": lambda store: store.digests(replay=True),
-    "embed_missing": lambda store: store.embed_missing(),
-    "extract": lambda store: store.extract(),
-    "export_events": lambda store: store.export_events(BytesIO()),
-    "import_events": _imported_events,
-    "import_facts": lambda store: store.import_facts(store.export_facts()),
-    "info": lambda store: store.info(),
+    "stream.digests": lambda store: store.stream.digests(replay=True),
+    "embeddings.fill": lambda store: store.embeddings.fill(),
+    "graph.extract": lambda store: store.graph.extract(),
+    "interchange.export_events": lambda store: store.interchange.export_events(BytesIO()),
+    "interchange.import_events": _imported_events,
+    "interchange.import_facts": lambda store: store.interchange.import_facts(
+        store.interchange.export_facts()
+    ),
+    "upkeep.info": lambda store: store.upkeep.info(),
     "judge": _judged,
-    "link": lambda store: store.unlink(store.link(3, "supports", 4)),
-    "merge_entities": lambda store: store.unmerge(store.merge_entities("Ann", "Bob")),
-    "put_entity": lambda store: store.put_entity("Ann", kind="person"),
+    "graph.link": lambda store: store.graph.unlink(store.graph.link(3, "supports", 4)),
+    "graph.merge": lambda store: store.graph.unmerge(store.graph.merge("Ann", "Bob")),
+    "graph.name": lambda store: store.graph.name("Ann", kind="person"),
     "put_frame": lambda store: store.put_frame("two"),
     "put_frames": lambda store: store.put_frames(["three", "four"]),
-    "rebuild": lambda store: store.rebuild(),
-    "record_access": lambda store: store.record_access(1),
-    "refresh": lambda store: store.refresh(),
+    "upkeep.rebuild": lambda store: store.upkeep.rebuild(),
+    "record_access": lambda store: agents.record_access(store, 1),
+    "stream.refresh": lambda store: store.stream.refresh(),
     "remember": lambda store: store.remember(f"a text {store.head.seq}"),
     "remember a file": lambda store: store.remember(Path(FILE), tags=[f"v{store.head.seq}"]),
-    "remember_files": lambda store: store.remember_files([FILE], include=["*.html"]),
-    "remember_messages": lambda store: store.remember_messages([MESSAGE]),
-    "replay": lambda store: store.replay().search("tea"),
-    "restore": lambda store: store.restore(_deleted(store)),
+    "files.remember": lambda store: store.files.remember([FILE], include=["*.html"]),
+    "remember_messages": lambda store: agents.remember_messages(store, [MESSAGE]),
+    "stream.replay": lambda store: store.stream.replay().search("tea"),
+    "history.restore": lambda store: store.history.restore(_deleted(store)),
     "retract_fact": lambda store: store.retract_fact(store.assert_fact("A", "b", "e")),
-    "retract_facts": lambda store: store.retract_facts([store.assert_fact("A", "b", "f")]),
-    "follow": lambda store: [event.body for event in store.follow(0, timeout=0)],
-    "salvaged": lambda store: list(store.salvaged()),
+    "graph.retract_many": lambda store: store.graph.retract_many(
+        [store.assert_fact("A", "b", "f")]
+    ),
+    "stream.follow": lambda store: [event.body for event in store.stream.follow(0, timeout=0)],
+    "history.salvaged": lambda store: list(store.history.salvaged()),
     "scoped": lambda store: store.scoped({"user": "ann"}).put_frame("hers"),
-    "split_entity": lambda store: store.unsplit(store.split_entity("Ann", "Anne", facts=[3])),
-    "since": lambda store: store.since(1, query="tea").to_dict(),
-    "speculate": lambda store: store.speculate(PutFrame(text="tea")).search("tea"),
+    "graph.split": lambda store: store.graph.unsplit(store.graph.split("Ann", "Anne", facts=[3])),
+    "history.since": lambda store: store.history.since(1, query="tea").to_dict(),
+    "upkeep.speculate": lambda store: store.upkeep.speculate(PutFrame(text="tea")).search("tea"),
     "supersede": lambda store: store.supersede(store.put_frame("new"), "newer"),
-    "sweep": _sweep,
-    "tag": lambda store: store.tag(f"v{store.head.seq}"),
+    "upkeep.sweep": _sweep,
+    "history.tag": lambda store: store.history.tag(f"v{store.head.seq}"),
     "transaction": _transaction,
     "update": lambda store: store.update(store.put_frame("plain"), tags=["green"]),
     "verify": lambda store: store.verify(),
-    "view": lambda store: store.view(),
+    "history.view": lambda store: store.history.view(),
 }
 """The other calls of a store; those that take something back are called with their opposite."""
 
 NO_READS = {
-    *("close", "scope", "shared", "actor", "path", "report", "head", "embedder"),
-    *("unlink", "unmerge", "unsplit"),
+    *("close", "scope", "shared", "actor", "path", "report", "head", "embeddings.embedder"),
+    *("graph.unlink", "graph.unmerge", "graph.unsplit"),
 }
 """Names of a store that need no file, are called above with their opposite, or are no user's."""
 
@@ -243,7 +253,7 @@ def calls(store: Store, view: View) -> Iterator[tuple[str, str | None, str]]:
 
 def main(path: str) -> None:
     with cerata.open(path, environment=Environment(clock=CLOCK)) as store:
-        view = store.view()
+        view = store.history.view()
         with no_descriptors():
             without = list(calls(store, view))
         after = list(calls(store, view))

@@ -161,7 +161,7 @@ def bare(path: str, name: str) -> None:
     """Write without the optional packages, and with as little cache as possible."""
     for package in OPTIONAL:
         sys.modules[package] = None  # type: ignore[assignment]  # an import raises
-    with cerata.open(path, cache_bytes=1 << 20) as store:
+    with cerata.open(path, options=cerata.OpenOptions(cache_bytes=1 << 20)) as store:
         writing(store, name)
 
 
@@ -195,7 +195,7 @@ def reader(path: str, name: str) -> None:
     with cerata.open(path, mode="r") as store:
         say(begun=1)
         while True:
-            view = store.view()
+            view = store.history.view()
             if view.basis < seen:
                 say(error=f"{name}: a view went back from {seen} to {view.basis}")
             seen = view.basis
@@ -213,7 +213,7 @@ def follower(path: str, name: str) -> None:
     position = int(place.read_text()) if place.exists() else 0
     with cerata.open(path, mode="r") as store:
         say(begun=1)
-        for event in store.follow(position):
+        for event in store.stream.follow(position):
             if event.seq != position + 1:
                 say(error=f"{name}: event {event.seq} after {position}")
             position = event.seq
@@ -227,7 +227,7 @@ def compactor(path: str, name: str) -> None:
     with cerata.open(path) as store:
         while True:
             try:
-                store.compact(horizon="HEAD" if source.random() < 0.3 else None)
+                store.upkeep.compact(horizon="HEAD" if source.random() < 0.3 else None)
                 say(compacted=1)
             except cerata.Locked:
                 say(refused=1)
@@ -361,7 +361,7 @@ def _check(path: Path, totals: Totals) -> None:
             totals.errors.append("verify found damage")
         for place in path.parent.glob(f"{path.name}.follower-?"):
             position = int(place.read_text())
-            rest = [event.seq for event in store.follow(position, timeout=0)]
+            rest = [event.seq for event in store.stream.follow(position, timeout=0)]
             if rest != list(range(position + 1, head + 1)):
                 totals.errors.append(
                     f"{place.name} cannot continue at {position} of {head}: it gets {len(rest)}"

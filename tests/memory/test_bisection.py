@@ -66,9 +66,9 @@ def test_it_finds_what_a_scan_finds(sizes: list[int], data: st.DataObject, unit:
 
         if inner:
             with pytest.raises(BisectFailed, match=f"one of {low + 1} to {high}"):
-                store.bisect(test, by=unit)
+                store.history.bisect(test, by=unit)
             return
-        found = store.bisect(test, by=unit)
+        found = store.history.bisect(test, by=unit)
         assert (found.good, found.seq) == (low, high)
         assert found.first <= found.seq <= found.last
         assert found.event is not None
@@ -85,7 +85,7 @@ def test_a_test_of_the_past_sees_the_past() -> None:
         batches(store, [9])
         change = store.supersede(index, "The index is HNSW.", actor="ben", reason="fast")
         batches(store, [9])
-        found = store.bisect(
+        found = store.history.bisect(
             lambda view: [hit.text for hit in view.search("index")] == ["The index is Annoy."],
             good=index,
             by="batch",
@@ -100,7 +100,7 @@ def test_a_test_of_the_past_sees_the_past() -> None:
 def test_a_search_goes_on_from_its_printed_log(forty: Store) -> None:
     """No point is tested again, and the verdicts of both are there."""
     seen: list[Probe] = []
-    whole = forty.bisect(before(23), progress=seen.append)
+    whole = forty.history.bisect(before(23), progress=seen.append)
     assert tuple(seen) == whole.probes
     half = "\n".join(str(whole).splitlines()[:4])
     tested: list[int] = []
@@ -109,26 +109,26 @@ def test_a_search_goes_on_from_its_printed_log(forty: Store) -> None:
         tested.append(view.basis)
         return view.basis < 23
 
-    again = forty.bisect(test, known=f"cerata time bisect …\n{half}")
+    again = forty.history.bisect(test, known=f"cerata time bisect …\n{half}")
     assert again.seq == whole.seq == 23
     assert {probe.basis for probe in whole.probes[:4]}.isdisjoint(tested)
     assert {(probe.basis, probe.verdict) for probe in again.probes} >= {
         (probe.basis, probe.verdict) for probe in whole.probes[:4]
     }
     tested.clear()
-    assert forty.bisect(test, known=whole.probes).seq == 23
+    assert forty.history.bisect(test, known=whole.probes).seq == 23
     assert tested == []
 
 
 def test_answers_that_change_twice_are_reported(forty: Store) -> None:
     """By verdicts that contradict each other, and by further checks."""
     with pytest.raises(BisectFailed, match="change more than once"):
-        forty.bisect(before(23), known="good #30\nbad #10")
-    assert forty.bisect(swinging).seq == 30
+        forty.history.bisect(before(23), known="good #30\nbad #10")
+    assert forty.history.bisect(swinging).seq == 30
     with pytest.raises(BisectFailed, match="bad at 7, although the test is good at 29") as caught:
-        forty.bisect(swinging, checks=3)
+        forty.history.bisect(swinging, checks=3)
     assert caught.value.probes
-    assert forty.bisect(before(23), checks=3).seq == 23
+    assert forty.history.bisect(before(23), checks=3).seq == 23
 
 
 def test_a_long_run_of_skips_ends_the_search() -> None:
@@ -142,14 +142,14 @@ def test_a_long_run_of_skips_ends_the_search() -> None:
     with cerata.open(":memory:") as store:
         batches(store, [500])
         with pytest.raises(BisectFailed, match="one of 1 to 500"):
-            store.bisect(test)
+            store.history.bisect(test)
     assert len(tested) == SKIPS_MAX + 1
 
 
 def test_the_earlier_end_is_tested_only_if_no_point_was_good(forty: Store) -> None:
     """A million events take 21 tests: the later end, and 20 halvings or 19 and the earlier end."""
-    assert [probe.basis for probe in forty.bisect(before(23)).probes].count(0) == 0
-    assert [probe.basis for probe in forty.bisect(before(1)).probes][-1] == 0
+    assert [probe.basis for probe in forty.history.bisect(before(23)).probes].count(0) == 0
+    assert [probe.basis for probe in forty.history.bisect(before(1)).probes][-1] == 0
 
 
 @pytest.mark.parametrize(
@@ -161,31 +161,31 @@ def test_the_earlier_end_is_tested_only_if_no_point_was_good(forty: Store) -> No
 )
 def test_one_answer_at_both_ends_is_refused(forty: Store, answer: bool, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
-        forty.bisect(lambda _: answer)
+        forty.history.bisect(lambda _: answer)
 
 
 def test_reverse_answers_are_refused(forty: Store) -> None:
     with pytest.raises(InvalidInput, match="Negate the test"):
-        forty.bisect(lambda view: view.basis > 20)
+        forty.history.bisect(lambda view: view.basis > 20)
 
 
 def test_a_test_that_fails_is_reported_with_its_place(forty: Store) -> None:
     """What the user's code raised is the cause; an error of a call of Cerata passes through."""
     with pytest.raises(BisectFailed, match=r"ZeroDivisionError.*at event 40") as caught:
-        forty.bisect(lambda view: view.basis // 0 > 1)
+        forty.history.bisect(lambda view: view.basis // 0 > 1)
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
     with pytest.raises(BisectFailed, match="returned 'yes'"):
-        forty.bisect(lambda _: "yes")  # type: ignore[arg-type, return-value]
+        forty.history.bisect(lambda _: "yes")  # type: ignore[arg-type, return-value]
     with pytest.raises(BisectFailed, match="no answer at 0 and at 40"):
-        forty.bisect(lambda _: None)
+        forty.history.bisect(lambda _: None)
     with pytest.raises(InvalidInput, match="k must be"):
-        forty.bisect(lambda view: bool(view.search("note", k=-1)))
+        forty.history.bisect(lambda view: bool(view.search("note", k=-1)))
 
 
 def test_a_thing_that_a_point_lacks_is_named_with_the_way_out(forty: Store) -> None:
     """A frame that came later is the usual case; the verdicts so far were lost."""
     with pytest.raises(BisectFailed, match=r"no frame 30 .*at event 20.*Return None") as caught:
-        forty.bisect(lambda view: view.basis < 40 and view.frame(30).active)
+        forty.history.bisect(lambda view: view.basis < 40 and view.frame(30).active)
     assert isinstance(caught.value.__cause__, NotFound)
     assert [str(probe) for probe in caught.value.probes] == ["bad  #40"]
 
@@ -202,16 +202,16 @@ def test_a_thing_that_a_point_lacks_is_named_with_the_way_out(forty: Store) -> N
 )
 def test_bad_arguments_are_refused(forty: Store, arguments: Any, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
-        forty.bisect(before(3), **arguments)
+        forty.history.bisect(before(3), **arguments)
     with pytest.raises(InvalidInput, match="test must be a function"):
-        forty.bisect(3)  # type: ignore[arg-type]
+        forty.history.bisect(3)  # type: ignore[arg-type]
 
 
 def test_an_end_inside_a_transaction_is_refused(forty: Store) -> None:
     with forty.transaction():
         forty.put_frame("pending")
         with pytest.raises(InvalidInput, match="drafts of a transaction"):
-            forty.bisect(before(3), bad=forty.view())
+            forty.history.bisect(before(3), bad=forty.history.view())
 
 
 def test_an_event_of_another_scope_stays_hidden() -> None:
@@ -221,14 +221,14 @@ def test_an_event_of_another_scope_stays_hidden() -> None:
         anna.put_frame("one")
         for text in ("two", "three"):
             store.scoped({"user_id": "ben"}).put_frame(text)
-        found = anna.bisect(before(3), good=1)
+        found = anna.history.bisect(before(3), good=1)
         assert (found.seq, found.event) == (3, None)
-        own = anna.bisect(lambda view: not len(view))
+        own = anna.history.bisect(lambda view: not len(view))
         assert own.event is not None
         assert own.seq == 1
 
 
 def test_a_bisection_reads_back_from_its_text(forty: Store) -> None:
-    found = forty.bisect(before(23))
+    found = forty.history.bisect(before(23))
     assert isinstance(found, Bisection)
     assert verdicts_in(str(found)) == {probe.basis: probe.verdict for probe in found.probes}

@@ -63,7 +63,9 @@ def lived(store: Store, seed: int, events: int = 120) -> list[int]:
             case 0 | 1:
                 vector = np.array([random.random(), random.random()]) if number % 3 else None
                 text = f"note {number} about {random.choice('abcdef')} and {WORD}"
-                space = {} if vector is None else {"embedding": vector, "space": "toy"}
+                space = (
+                    {} if vector is None else {"vectors": cerata.Vectors(dense=vector, space="toy")}
+                )
                 current.append(store.put_frame(text, tags=["red"], **space).ids[0])  # type: ignore[arg-type]
             case 2:
                 frame = random.choice(current)
@@ -96,14 +98,18 @@ def test_every_answer_at_every_point_is_the_same(seed: int) -> None:
     with opened(disk) as store, opened(disk) as other:
         points = lived(store, seed, 60)[::10]
         before = [said(store, point) for point in points]
-        head, digests = store.head.text, store.digests()
-        result = store.compact()
+        head, digests = store.head.text, store.stream.digests()
+        result = store.upkeep.compact()
         assert result.done
         assert (result.dropped, result.horizon) == (0, None)
-        other.refresh()
+        other.stream.refresh()
         assert [said(store, point) for point in points] == before
         assert [said(other, point) for point in points] == before
-        assert (store.head.text, store.digests(), other.digests()) == (head, digests, digests)
+        assert (store.head.text, store.stream.digests(), other.stream.digests()) == (
+            head,
+            digests,
+            digests,
+        )
         assert store.verify().log.problems == ()
     with opened(disk) as again:
         assert [said(again, point) for point in points] == before
@@ -118,7 +124,9 @@ def test_answers_from_the_horizon_on_are_the_same(seed: int) -> None:
 
         def current(view: cerata.View) -> object:
             hits = view.search("note about a b c version", k=50)
-            near = view.search(np.array([1.0, 0.2]), mode="vector", space="toy", k=20)
+            near = view.search(
+                np.array([1.0, 0.2]), mode="vector", k=20, vectors=cerata.Vectors(space="toy")
+            )
             return (
                 [frame.to_dict() for frame in view.frames()],
                 [(hit.id, hit.score) for hit in hits],
@@ -129,11 +137,11 @@ def test_answers_from_the_horizon_on_are_the_same(seed: int) -> None:
 
         after = [point for point in points if point >= horizon]
         before = [current(store.at(point)) for point in after]
-        result = store.compact(horizon=horizon)
+        result = store.upkeep.compact(horizon=horizon)
         assert result.dropped > 5
         assert [current(store.at(point)) for point in after] == before
         assert [current(other.at(point)) for point in after] == before
-        assert store.digests() == store.digests(replay=True)
+        assert store.stream.digests() == store.stream.digests(replay=True)
         report = store.verify()
         assert (report.log.problems, report.divergences) == ((), ())
         for point in points:
@@ -154,11 +162,11 @@ def test_a_new_version_of_a_turn_keeps_its_place_without_the_old_content(
         store = whole.scoped({"session_id": "1"}) if conversation == "session_id" else whole
         fields: dict[str, Any] = {}
         if conversation == "track":
-            fields = {"track": "chat"}
+            fields = {"options": cerata.PutOptions(track="chat")}
         elif conversation == "session":
             fields = {"metadata": {"session": "chat"}}
         elif conversation == "parent":
-            fields = {"parent": store.put_frame("A talk.")}
+            fields = {"options": cerata.PutOptions(parent=store.put_frame("A talk."))}
         store.put_frame("Where is the ferry?", role="Mina", **fields)
         answer = store.put_frame("Behind the mill.", role="Olaf", **fields)
         for number in range(8):
@@ -172,16 +180,16 @@ def test_a_new_version_of_a_turn_keeps_its_place_without_the_old_content(
             return [(hit.id, hit.score) for hit in hits], [item.id for item in context]
 
         before = order()
-        newest = [frame.text for frame in store.last(9)]
-        whole.compact(horizon="HEAD")
+        newest = [frame.text for frame in store.history.last(9)]
+        whole.upkeep.compact(horizon="HEAD")
         assert order() == before
-        assert [frame.text for frame in store.last(9)] == newest
+        assert [frame.text for frame in store.history.last(9)] == newest
     with opened(disk) as whole:
         store = whole.scoped({"session_id": "1"}) if conversation == "session_id" else whole
         assert order() == before
         with store.transaction():
             store.put_frame("Apart.", title="a draft")
-            assert [frame.text for frame in store.last(10)] == [*newest, "Apart."]
+            assert [frame.text for frame in store.history.last(10)] == [*newest, "Apart."]
 
 
 def test_frames_below_a_closed_frame_stay_closed_without_their_contents() -> None:
@@ -191,9 +199,11 @@ def test_frames_below_a_closed_frame_stay_closed_without_their_contents() -> Non
         passages = "\n\n".join(f"Passage {number} of the manual. " * 60 for number in range(4))
         manual = store.remember(passages, title="Manual")
         folder = store.put_frame("A folder.")
-        note = store.put_frame("A note.", parent=folder)
-        store.put_frame("Below the note.", parent=note)
-        kept = store.put_frame("Where is the ferry?", role="Mina", track="chat")
+        note = store.put_frame("A note.", options=cerata.PutOptions(parent=folder))
+        store.put_frame("Below the note.", options=cerata.PutOptions(parent=note))
+        kept = store.put_frame(
+            "Where is the ferry?", role="Mina", options=cerata.PutOptions(track="chat")
+        )
         store.delete(manual.id)
         store.delete(folder)
         horizon = store.head.seq
@@ -211,7 +221,7 @@ def test_frames_below_a_closed_frame_stay_closed_without_their_contents() -> Non
 
         points = range(horizon, store.head.seq + 1)
         before = [current(n) for n in points]
-        store.compact(horizon=horizon)
+        store.upkeep.compact(horizon=horizon)
         assert [current(n) for n in points] == before
         [chunk, *_] = (event.seq for event in store.log(manual.id + 1))
         frame = store.frame(chunk)
@@ -228,7 +238,9 @@ def test_frames_below_a_closed_frame_stay_closed_without_their_contents() -> Non
 def retired(disk: Disk) -> Store:
     """Return a memory whose first frame was replaced, whose third was deleted, and a horizon."""
     store = opened(disk)
-    first = store.put_frame(f"first {WORD}", uri="a", embedding=np.array([1.0, 0.0]), space="toy")
+    first = store.put_frame(
+        f"first {WORD}", uri="a", vectors=cerata.Vectors(dense=np.array([1.0, 0.0]), space="toy")
+    )
     store.put_frame("second stays")
     third = store.put_frame(f"third {WORD}")
     embed(store, third.ids[0], 0.0, 1.0)
@@ -243,7 +255,7 @@ def test_what_is_gone_says_so_and_what_remains() -> None:
     with retired(disk) as store:
         head = store.head
         leaves = [event.leaf for event in store.log()]
-        result = store.compact(horizon="HEAD")
+        result = store.upkeep.compact(horizon="HEAD")
         assert (result.dropped, result.horizon) == (3, 7)
         assert WORD.encode() not in disk.image()
         frame = store.frame(1)
@@ -255,27 +267,27 @@ def test_what_is_gone_says_so_and_what_remains() -> None:
         )
         assert list(store.frame(5).supersedes) == [1]
         with pytest.raises(HistoryPruned, match="content of frame 3"):
-            store.content(3)
+            store.files.content(3)
         with pytest.raises(HistoryPruned, match="content of frame 3"):
-            store.restore(3)
+            store.history.restore(3)
         with pytest.raises(HistoryPruned, match="event 7"):
             store.at(head.seq - 1)
         assert [event.leaf for event in store.log()][:7] == leaves
         (erase,) = [event.body for event in store.log() if isinstance(event.body, Erase)]
         assert erase == Erase(targets=((1, 1), (3, 2)), reason="retention", horizon=7)
-        assert not store.search(WORD, mode="text", include_superseded=True)
+        assert not store.search(WORD, mode="text", where=cerata.Filter(include_superseded=True))
 
 
 def test_frames_that_are_current_at_a_tag_are_kept() -> None:
     """The tagged view answers as before; its neighbours are gone."""
     disk = Disk()
     with retired(disk) as store:
-        store.tag("release", 4)
+        store.history.tag("release", 4)
         before = [frame.to_dict() for frame in store.at("release").frames()]
         store.put_frame("fourth")
         dead = store.put_frame("fifth")
         store.delete(dead.ids[0])
-        result = store.compact(horizon="HEAD")
+        result = store.upkeep.compact(horizon="HEAD")
         assert result.dropped == 1
         assert [frame.to_dict() for frame in store.at("release").frames()] == before
         assert len(store.at(4).search(WORD)) == 2
@@ -283,7 +295,7 @@ def test_frames_that_are_current_at_a_tag_are_kept() -> None:
             with pytest.raises(HistoryPruned, match="1 tagged point"):
                 store.at(point)
         # A later horizon does not give up what the tag keeps.
-        assert store.compact(horizon="HEAD").dropped == 0
+        assert store.upkeep.compact(horizon="HEAD").dropped == 0
         assert store.at(4).count() == (3, 0)
 
 
@@ -296,12 +308,12 @@ def test_a_tag_that_comes_during_the_copy_is_honoured(monkeypatch: pytest.Monkey
         def save(*given: Any) -> None:
             save_in(*given)
             for name in tags:
-                other.tag(name, 4)
+                other.history.tag(name, 4)
 
         monkeypatch.setattr(retention, "save_in", save)
         before = [frame.to_dict() for frame in store.at(4).frames()]
-        assert store.compact(horizon="HEAD", dry_run=True).dropped == 3
-        assert store.compact(horizon="HEAD").dropped == 0
+        assert store.upkeep.compact(horizon="HEAD", dry_run=True).dropped == 3
+        assert store.upkeep.compact(horizon="HEAD").dropped == 0
         assert [frame.to_dict() for frame in store.at("late").frames()] == before
         assert [frame.to_dict() for frame in other.at("late").frames()] == before
 
@@ -310,20 +322,20 @@ def test_a_tag_cannot_name_a_point_that_is_gone() -> None:
     """A tag promises that its view can be read."""
     disk = Disk()
     with retired(disk) as store:
-        store.compact(horizon="HEAD")
+        store.upkeep.compact(horizon="HEAD")
         with pytest.raises(HistoryPruned):
-            store.tag("too late", 3)
+            store.history.tag("too late", 3)
 
 
 def test_a_store_with_a_scope_does_not_see_the_pruned_events() -> None:
     """Their scope is gone with the contents, so no scope admits them."""
     disk = Disk()
     with opened(disk) as store:
-        mine = store.put_frame("mine", scope={"tenant": "acme"})
-        other = store.put_frame("other", scope={"tenant": "zoo"})
+        mine = store.put_frame("mine", options=cerata.PutOptions(scope={"tenant": "acme"}))
+        other = store.put_frame("other", options=cerata.PutOptions(scope={"tenant": "zoo"}))
         store.delete(mine.ids[0])
         store.delete(other.ids[0])
-        store.compact(horizon="HEAD")
+        store.upkeep.compact(horizon="HEAD")
         kinds = [event.type for event in store.log()]
         assert kinds == ["putFrame", "putFrame", "deleteFrame", "deleteFrame", "erase", "erase"]
     with opened(disk, scope={"tenant": "acme"}) as acme:
@@ -331,24 +343,24 @@ def test_a_store_with_a_scope_does_not_see_the_pruned_events() -> None:
         with pytest.raises(NotFound):
             acme.frame(1)
         with pytest.raises(InvalidInput, match="scope"):
-            acme.compact()
+            acme.upkeep.compact()
         with pytest.raises(InvalidInput, match="scope"):
-            acme.maintain()
+            acme.upkeep.maintain()
 
 
 def test_a_process_that_had_folded_the_contents_forgets_them() -> None:
     """It neither answers with pruned words nor writes them back with its next checkpoint."""
     disk = Disk()
     with retired(disk) as store, opened(disk) as other:
-        other.tag("now")
-        view = other.view()
-        assert other.search(WORD, mode="text", include_superseded=True)
+        other.history.tag("now")
+        view = other.history.view()
+        assert other.search(WORD, mode="text", where=cerata.Filter(include_superseded=True))
         assert WORD in view.frame(1).text
-        store.compact(horizon="HEAD")
+        store.upkeep.compact(horizon="HEAD")
         other.checkpoint()
         other.put_frame("more")
         assert other.frame(1).text == ""
-        assert other.digests() == other.digests(replay=True)
+        assert other.stream.digests() == other.stream.digests(replay=True)
     assert WORD.encode() not in disk.image()
 
 
@@ -356,13 +368,13 @@ def test_an_old_horizon_stays_when_a_later_compaction_has_an_earlier_one() -> No
     """Points that are gone never come back."""
     disk = Disk()
     with retired(disk) as store:
-        store.compact(horizon=7)
+        store.upkeep.compact(horizon=7)
         dead = store.put_frame("again")
         store.delete(dead.ids[0])
-        assert store.compact(horizon=8).dropped == 0
+        assert store.upkeep.compact(horizon=8).dropped == 0
         with pytest.raises(HistoryPruned):
             store.at(6)
-        store.compact(horizon="HEAD")
+        store.upkeep.compact(horizon="HEAD")
         with pytest.raises(HistoryPruned):
             store.at(8)
 
@@ -372,10 +384,10 @@ def test_a_view_from_before_the_horizon_says_so_once_the_contents_are_gone() -> 
     disk = Disk()
     with opened(disk) as store, opened(disk) as other:
         old = store.put_frame(f"in Rome, {WORD}")
-        used, unused = store.view(), store.at("HEAD")
+        used, unused = store.history.view(), store.at("HEAD")
         assert [frame.text for frame in used.frames()] == [f"in Rome, {WORD}"]
         store.supersede(old, "in Paris")
-        other.compact(horizon="HEAD")
+        other.upkeep.compact(horizon="HEAD")
         store.put_frame("later")
         assert {frame.text for frame in store.frames()} == {"in Paris", "later"}
         for view in (used, unused):
@@ -389,13 +401,13 @@ def test_reads_of_the_log_need_no_contents() -> None:
     disk = Disk()
     with retired(disk) as store:
         end = store.head.seq
-        store.compact(horizon="HEAD")
+        store.upkeep.compact(horizon="HEAD")
         with pytest.raises(HistoryPruned):
             store.at(2)
-        with store.follow(2, timeout=0) as stream:
+        with store.stream.follow(2, timeout=0) as stream:
             assert [event.seq for event in stream] == list(range(3, store.head.seq + 1))
-        assert store.export_events(BytesIO(), at=end).last == end
-        assert store.compact(horizon=2).dropped == 0
+        assert store.interchange.export_events(BytesIO(), at=end).last == end
+        assert store.upkeep.compact(horizon=2).dropped == 0
         store.backup("copy.cera", through=end)
         with cerata.open("copy.cera", environment=disk.environment) as copy:
             assert copy.head.seq == end
@@ -409,12 +421,12 @@ def test_a_fork_of_a_tagged_point_has_only_that_point() -> None:
     with opened(disk) as store:
         store.put_frame("first")
         old = store.put_frame("in Rome")
-        store.tag("then", "HEAD")
+        store.history.tag("then", "HEAD")
         store.supersede(old, "in Paris")
         gone = store.put_frame("in Oslo")
         store.delete(gone)
-        assert store.compact(horizon="HEAD").dropped == 1
-        with store.fork("then") as fork:
+        assert store.upkeep.compact(horizon="HEAD").dropped == 1
+        with store.upkeep.fork("then") as fork:
             assert [frame.text for frame in fork.frames()] == ["in Rome", "first"]
             assert [frame.text for frame in fork.at(2).frames()] == ["in Rome", "first"]
             with pytest.raises(HistoryPruned):
@@ -432,7 +444,7 @@ def test_recalls_from_before_the_horizon_are_not_asked_again() -> None:
         store.put_frame(f"in Bern, {WORD}")
         recall = store.recall("Bern", max_tokens=100, record=True)
         store.supersede(old, "in Paris")
-        store.compact(horizon="HEAD")
+        store.upkeep.compact(horizon="HEAD")
         seq = next(event.seq for event in store.log(type="recall"))
         rerun = rerun_recall(store, seq)
         assert rerun.outcome == "unknown"
@@ -449,10 +461,10 @@ def test_facts_keep_their_evidence_by_id() -> None:
         frame = store.put_frame(f"Ann hides the {WORD}.")
         store.assert_fact("ann", "hides", "fruit", evidence=[(frame.ids[0], 14, 21)])
         store.delete(frame.ids[0])
-        store.compact(horizon="HEAD")
+        store.upkeep.compact(horizon="HEAD")
         (fact,) = store.facts("ann")
         assert fact.evidence[0].frame == frame.ids[0]
-        (text,) = store.evidence(fact)
+        (text,) = store.graph.evidence(fact)
         assert (text.text, text.is_current) == (None, False)
 
 
@@ -460,11 +472,11 @@ def test_a_key_of_a_batch_that_is_gone_is_free_again() -> None:
     """Its arguments cannot be compared, and nobody can ask for the first result."""
     disk = Disk()
     with opened(disk) as store:
-        frame = store.put_frame("once", key="request 1")
-        assert not store.put_frame("once", key="request 1").added
+        frame = store.put_frame("once", options=cerata.PutOptions(key="request 1"))
+        assert not store.put_frame("once", options=cerata.PutOptions(key="request 1")).added
         store.delete(frame.ids[0])
-        store.compact(horizon="HEAD")
-        assert store.put_frame("once", key="request 1").added
+        store.upkeep.compact(horizon="HEAD")
+        assert store.put_frame("once", options=cerata.PutOptions(key="request 1")).added
 
 
 # --- the calls -----------------------------------------------------------------------------------
@@ -484,11 +496,11 @@ def test_a_dry_run_writes_nothing_and_estimates_well() -> None:
                 store.delete(frame)
         store.checkpoint()
         image = disk.image()
-        plan = store.compact(horizon="HEAD", dry_run=True)
+        plan = store.upkeep.compact(horizon="HEAD", dry_run=True)
         assert disk.image() == image
         assert not plan.done
         assert plan.dropped == 999
-        result = store.compact(horizon="HEAD")
+        result = store.upkeep.compact(horizon="HEAD")
         assert result.before == plan.before
         assert result.saved > 0.2 * result.before
         assert abs(result.after - plan.after) < 0.1 * plan.after
@@ -502,10 +514,10 @@ def test_bad_arguments_are_refused() -> None:
         image = disk.image()
         for horizon in (99, "no-such-tag"):
             with pytest.raises(NotFound):
-                store.compact(horizon=horizon)
+                store.upkeep.compact(horizon=horizon)
         for budget in (0, "soon"):
             with pytest.raises(InvalidInput):
-                store.maintain(budget)  # type: ignore[arg-type]
+                store.upkeep.maintain(budget)  # type: ignore[arg-type]
         assert disk.image() == image
 
 
@@ -515,11 +527,11 @@ def test_readers_transactions_and_memories_without_a_file_are_refused(tmp_path: 
     with cerata.open(path) as store:
         store.put_frame("a")
         with store.transaction(), pytest.raises(InvalidInput, match="transaction"):
-            store.compact()
+            store.upkeep.compact()
     with cerata.open(path, mode="r") as reader, pytest.raises(ReadOnly):
-        reader.compact()
+        reader.upkeep.compact()
     with cerata.open(":memory:") as memory, pytest.raises(Unsupported, match="without a file"):
-        memory.compact()
+        memory.upkeep.compact()
 
 
 def test_maintain_compacts_in_steps_of_its_budget() -> None:
@@ -530,7 +542,7 @@ def test_maintain_compacts_in_steps_of_its_budget() -> None:
         for _ in range(40):
             store.put_frames([random.randbytes(700).hex() for _ in range(100)])
             store.checkpoint()
-        before, live = store._sizes()
+        before, live = store.upkeep._sizes()
         assert before - live > DEAD_BYTES
         ticks = iter(np.arange(0, 1e6, 0.01).tolist())
 
@@ -541,7 +553,7 @@ def test_maintain_compacts_in_steps_of_its_budget() -> None:
             patch.setattr(type(disk.clock), "monotonic", monotonic)
             calls = 0
             while True:
-                done = store.maintain(0.25)
+                done = store.upkeep.maintain(0.25)
                 calls += 1
                 assert done.compaction is not None
                 if not done.due:
@@ -549,7 +561,7 @@ def test_maintain_compacts_in_steps_of_its_budget() -> None:
                 assert [name for name in disk.storage._nodes if name.endswith(COPY_SUFFIX)]
         assert calls > 1
         assert done.compaction.done
-        assert store.maintain().compaction is None
+        assert store.upkeep.maintain().compaction is None
         assert store.verify().log.problems == ()
         assert store.count() == (4_000, 0)
 
@@ -564,7 +576,7 @@ def test_times_and_tags_name_a_horizon() -> None:
         second = store.put_frame("newer")
         store.delete(second.ids[0])
         month = datetime.fromtimestamp(disk.clock.now / 1e6, UTC) - timedelta(days=30)
-        result = store.compact(horizon=month)
+        result = store.upkeep.compact(horizon=month)
         assert (result.dropped, result.horizon) == (1, 2)
         assert store.at(3).frame(3).text == "newer"
 
@@ -585,8 +597,8 @@ def compacted_sizes(path: Path) -> tuple[float, int]:
         for _ in range(60):
             store.put_frames([text_of(source) for _ in range(10)])
             store.checkpoint()
-        store.compact()
-        info, fixed = store.info(), store._log.page.fixed_size
+        store.upkeep.compact()
+        info, fixed = store.upkeep.info(), store._log.page.fixed_size
         events, chunks = info["segment_bytes"], info["checkpoint_bytes"]
     assert isinstance(events, int)
     assert isinstance(chunks, int)

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import cerata
 
+from ..surface import surface
 from .no_descriptors import FILE, NO_READS, READS, STORE
 from .snapshot.isolation_calls import OF_PACKS
 
 
 def public(kind: type) -> set[str]:
-    return {name for name in dir(kind) if not name.startswith("_")}
+    return surface(kind)
 
 
 def test_every_public_call_of_a_store_is_tried() -> None:
@@ -47,5 +48,5 @@ def test_without_a_descriptor_every_call_works_or_is_refused(tmp_path: Path) -> 
     # What can be read without a file is read.
     assert {"Store.log", "View.frame", "Store.facts"} & refused == set()
     kinds = {name: kind for name, kind, _ in found["after"] if kind is not None}
-    assert kinds == {"Store.embed_missing": "InvalidInput"}  # It has no embedder.
+    assert kinds == {"Store.embeddings.fill": "InvalidInput"}  # It has no embedder.
     assert found["verified"]

@@ -65,11 +65,11 @@ class Unwatched(OsStorage):
 
 def test_a_stream_begins_after_its_point_and_continues(store: cerata.Store) -> None:
     receipts = [store.put_frame(text) for text in "abc"]
-    later = store.follow(timeout=0)
-    assert seqs(store.follow(0, timeout=0)) == [1, 2, 3]
-    assert seqs(store.follow(receipts[1], timeout=0)) == [3]
-    assert seqs(store.follow("HEAD~2", timeout=0)) == [2, 3]
-    assert seqs(store.follow(store.at(1), timeout=0)) == [2, 3]
+    later = store.stream.follow(timeout=0)
+    assert seqs(store.stream.follow(0, timeout=0)) == [1, 2, 3]
+    assert seqs(store.stream.follow(receipts[1], timeout=0)) == [3]
+    assert seqs(store.stream.follow("HEAD~2", timeout=0)) == [2, 3]
+    assert seqs(store.stream.follow(store.at(1), timeout=0)) == [2, 3]
     assert seqs(later) == []
     with store.transaction():
         store.put_frame("d")
@@ -81,12 +81,12 @@ def test_a_stream_begins_after_its_point_and_continues(store: cerata.Store) -> N
 
 
 def test_a_filtered_stream_passes_over_the_rest(store: cerata.Store) -> None:
-    note = store.put_frame("a", actor="anna")
+    note = store.put_frame("a", options=cerata.PutOptions(actor="anna"))
     store.delete(note, actor="ben")
-    store.tag("v1")
-    assert seqs(store.follow(0, types="putFrame", timeout=0)) == [1]
-    assert seqs(store.follow(0, types=[PutFrame, "putTag"], timeout=0)) == [1, 3]
-    stream = store.follow(0, actor="ben", timeout=0)
+    store.history.tag("v1")
+    assert seqs(store.stream.follow(0, types="putFrame", timeout=0)) == [1]
+    assert seqs(store.stream.follow(0, types=[PutFrame, "putTag"], timeout=0)) == [1, 3]
+    stream = store.stream.follow(0, actor="ben", timeout=0)
     assert seqs(stream) == [2]
     # Another stream need not read the left out event again.
     assert stream.position == 3
@@ -97,11 +97,11 @@ def test_a_scope_hides_the_events_of_others_and_the_erased(store: cerata.Store) 
     alice.put_frame("hers")
     bob.put_frame("his")
     bob.scoped({"user": "phone"}).put_frame("his phone's")
-    assert seqs(alice.follow(0, timeout=0)) == [1]
-    assert seqs(store.follow(0, scope=BOB, timeout=0)) == [2, 3]
-    assert seqs(bob.follow(0, scope={"user": "phone"}, timeout=0)) == [3]
+    assert seqs(alice.stream.follow(0, timeout=0)) == [1]
+    assert seqs(store.stream.follow(0, scope=BOB, timeout=0)) == [2, 3]
+    assert seqs(bob.stream.follow(0, scope={"user": "phone"}, timeout=0)) == [3]
     with pytest.raises(InvalidInput):
-        alice.follow(0, scope=BOB)
+        alice.stream.follow(0, scope=BOB)
 
 
 def test_a_position_of_another_log_is_refused(
@@ -111,27 +111,27 @@ def test_a_position_of_another_log_is_refused(
     store.put_frame("a")
     text = store.head.text
     store.put_frame("b")
-    assert seqs(store.follow(text, timeout=0)) == [2]
+    assert seqs(store.stream.follow(text, timeout=0)) == [2]
     with cerata.open(tmp_path / "other.cera") as other:
         other.put_frame("a")
         with pytest.raises(InvalidInput, match="another memory"):
-            other.follow(text)
+            other.stream.follow(text)
         with pytest.raises(InvalidInput, match="another memory"):
-            other.follow(store.head)
-    with store.fork(1) as fork:
+            other.stream.follow(store.head)
+    with store.upkeep.fork(1) as fork:
         fork.put_frame("c")
         fork.put_frame("d")
-        assert seqs(fork.follow(text, timeout=0)) == [2, 3, 4]
+        assert seqs(fork.stream.follow(text, timeout=0)) == [2, 3, 4]
         with pytest.raises(Diverged) as caught:
-            store.follow(fork.at(2).head.text)
+            store.stream.follow(fork.at(2).head.text)
         assert caught.value.kind == "fork"
         with pytest.raises(Diverged) as caught:
-            store.follow(fork.head.text)
+            store.stream.follow(fork.head.text)
         assert caught.value.kind == "rollback"
         with pytest.raises(Diverged):
-            store.follow(fork.head)
+            store.stream.follow(fork.head)
     with pytest.raises(NotFound):
-        store.follow(3)
+        store.stream.follow(3)
 
 
 @pytest.mark.parametrize("named", [{"timeout": -1}, {"timeout": "1"}, {"types": [None]}])
@@ -139,7 +139,7 @@ def test_unusable_arguments_are_refused_at_once(
     store: cerata.Store, named: dict[str, object]
 ) -> None:
     with pytest.raises(InvalidInput):
-        store.follow(**cast("Any", named))
+        store.stream.follow(**cast("Any", named))
 
 
 # --- the wait ------------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ def delay_of(path: Path, environment: Environment | None) -> float:
     with (
         cerata.open(path, mode="r", environment=environment) as reader,
         cerata.open(path) as writer,
-        reader.follow(timeout=5) as stream,
+        reader.stream.follow(timeout=5) as stream,
     ):
 
         def wait() -> None:
@@ -175,7 +175,7 @@ def delay_of(path: Path, environment: Environment | None) -> float:
 def idle_share_of(path: Path, environment: Environment | None, seconds: float = 1.5) -> float:
     """Return the share of a core that a waiting stream uses."""
     with cerata.open(path, mode="r", environment=environment) as store:
-        stream = store.follow(timeout=seconds)
+        stream = store.stream.follow(timeout=seconds)
         started = time.thread_time()
         assert seqs(stream) == []
         return (time.thread_time() - started) / seconds
@@ -228,7 +228,7 @@ def test_the_pauses_are_those_of_the_clock_of_the_environment(path: Path) -> Non
     environment = Environment(storage=MemoryUnwatched(), clock=clock)
     with cerata.open("m.cera", environment=environment) as store:
         store.put_frame("a")
-        assert seqs(store.follow(0, timeout=30)) == [1]
+        assert seqs(store.stream.follow(0, timeout=30)) == [1]
     assert 30 <= clock.slept < 31
 
 
@@ -252,7 +252,7 @@ class MemoryUnwatched(MemoryStorage):
 
 
 def test_a_write_to_memory_wakes_its_stream() -> None:
-    with cerata.open(":memory:") as store, store.follow(timeout=5) as stream:
+    with cerata.open(":memory:") as store, store.stream.follow(timeout=5) as stream:
         threading.Timer(0.05, store.put_frame, ("a",)).start()
         started = time.monotonic()
         assert next(stream).seq == 1
@@ -319,7 +319,7 @@ def test_close_ends_a_waiting_stream_and_releases_its_watch(path: Path, kind: st
     place = ":memory:" if kind == "memory" else path
     with cerata.open(place, environment=environment) as store:
         before = len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0
-        stream = store.follow()
+        stream = store.stream.follow()
         assert ended_by(stream.close, stream) < DELAY_SECONDS_MAX
         assert seqs(stream) == []
         stream.close()
@@ -330,7 +330,7 @@ def test_close_ends_a_waiting_stream_and_releases_its_watch(path: Path, kind: st
 
 def test_a_signal_handler_may_close_a_stream(store: cerata.Store) -> None:
     """SIGTERM ends a consumer between two events; a lock here would wait for itself."""
-    stream = store.follow(timeout=20)
+    stream = store.stream.follow(timeout=20)
 
     def end(_: int, __: FrameType | None) -> None:
         stream.close()
@@ -348,7 +348,7 @@ def test_a_signal_handler_may_close_a_stream(store: cerata.Store) -> None:
 def test_the_end_of_the_store_ends_the_wait_with_closed(path: Path) -> None:
     cerata.open(path).close()
     store = cerata.open(path, mode="r")
-    stream = store.follow()
+    stream = store.stream.follow()
     threading.Timer(0.1, store.close).start()
     started = time.monotonic()
     with pytest.raises(cerata.Closed):
@@ -362,7 +362,7 @@ def stream_of(stream: EventStream) -> Iterator[int]:
 
 def test_threads_share_a_stream(store: cerata.Store) -> None:
     """Each event goes to one of them."""
-    stream = store.follow(0)
+    stream = store.stream.follow(0)
     lists: list[list[int]] = [[], []]
     threads = [threading.Thread(target=rows.extend, args=(stream_of(stream),)) for rows in lists]
     for thread in threads:
@@ -380,7 +380,7 @@ def test_threads_share_a_stream(store: cerata.Store) -> None:
 def test_an_inherited_stream_raises_and_takes_nothing_from_its_parent(
     store: cerata.Store,
 ) -> None:
-    stream = store.follow(timeout=1)
+    stream = store.stream.follow(timeout=1)
     assert seqs(stream) == []
     child = os.fork()
     if not child:
@@ -400,8 +400,8 @@ def test_an_inherited_stream_raises_and_takes_nothing_from_its_parent(
 
 def test_only_durable_events_come(path: Path) -> None:
     """Under a policy in bytes this store shows its own events before their sync."""
-    with cerata.open(path, sync=1 << 20) as store:
-        stream = store.follow(0, timeout=0)
+    with cerata.open(path, options=cerata.OpenOptions(sync=1 << 20)) as store:
+        stream = store.stream.follow(0, timeout=0)
         assert not store.put_frame("a").durable
         assert store._log._state.durable == 0
         assert seqs(stream) == [1]
@@ -419,7 +419,7 @@ def test_a_batch_of_a_killed_writer_comes_whole_or_not_at_all(path: Path) -> Non
     )
     cerata.open(path).close()
     reader = cerata.open(path, mode="r")
-    stream = reader.follow(0)
+    stream = reader.stream.follow(0)
     events: list[cerata.Event] = []
     thread = threading.Thread(target=lambda: events.extend(stream))
     thread.start()
@@ -450,7 +450,7 @@ def follow_all(path: Path, lines: Connection) -> None:
     """Send each event, and what a view of the first event reads then; runs in a child."""
     with cerata.open(path, mode="r") as store:
         view = store.at(1)
-        for event in store.follow(0):
+        for event in store.stream.follow(0):
             texts = [frame.text for frame in view.frames()]
             lines.send((event.seq, event.type, texts, store.head.seq >= event.seq))
 
@@ -488,7 +488,7 @@ def test_a_follower_and_a_writer_in_other_processes_follow_a_compaction(path: Pa
         for number in range(3):
             inode = path.stat().st_ino
             assert written(f"{number} of the writer") == 2 * number + 2
-            store.compact()
+            store.upkeep.compact()
             assert path.stat().st_ino != inode
             started_at = time.monotonic()
             store.put_frame(f"{number} of the compactor")
@@ -514,12 +514,12 @@ def test_a_copied_file_continues_at_the_position(path: Path, tmp_path: Path) -> 
         store.put_frame("b")
         position = store.head.text
     with cerata.open(tmp_path / "b.cera") as backup, pytest.raises(Diverged) as caught:
-        backup.follow(position)
+        backup.stream.follow(position)
     assert caught.value.kind == "rollback"
     shutil.copy(path, tmp_path / "c.cera")
     with cerata.open(tmp_path / "c.cera") as copy:
         copy.put_frame("c")
-        assert seqs(copy.follow(position, timeout=0)) == [3]
+        assert seqs(copy.stream.follow(position, timeout=0)) == [3]
 
 
 def test_the_clock_of_the_machine_is_the_default() -> None:

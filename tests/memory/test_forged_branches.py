@@ -18,7 +18,7 @@ def forked(tmp_path: Path) -> Path:
     """Return a file with a branch as event 3."""
     with cerata.open(tmp_path / "parent.cera") as parent:
         parent.put_frames(["a", "b"])
-        parent.fork(path=tmp_path / "fork.cera").close()
+        parent.upkeep.fork(path=tmp_path / "fork.cera").close()
     return tmp_path / "fork.cera"
 
 

@@ -29,7 +29,7 @@ def said(store: Store, point: int) -> object:
     ]
     with suppress(NotFound):
         # Not every memory here has vectors.
-        hits += view.search("", embedding=ONES, space="hand@1/8", k=20)
+        hits += view.search("", k=20, vectors=cerata.Vectors(dense=ONES, space="hand@1/8"))
     return (
         view.count(),
         [frame.id for frame in view.frames()][:200],
@@ -41,8 +41,12 @@ def said(store: Store, point: int) -> object:
 def described(store: Store) -> object:
     """Return the facts, the links and the texts of a store, without ids."""
     links = [
-        (str(store.fact(link.fact).object), link.kind, str(store.fact(link.target).object))
-        for link in store.links()
+        (
+            str(store.graph.fact(link.fact).object),
+            link.kind,
+            str(store.graph.fact(link.target).object),
+        )
+        for link in store.graph.links()
     ]
     facts = [str(fact.object) for fact in store.facts(include_retracted=True, include_invalid=True)]
     return sorted(links), sorted(facts), sorted(frame.text for frame in store.frames())
@@ -55,9 +59,9 @@ def fill(store: Store, batches: int, size: int = 7) -> None:
     """Append batches of frames, some with vectors, and supersede and delete some."""
     for number in range(batches):
         texts = [f"note {number} {place}" for place in range(size)]
-        receipt = store.put_frames(texts, key=f"batch-{number}")
+        receipt = store.put_frames(texts, options=cerata.PutOptions(key=f"batch-{number}"))
         vector = np.full(8, number + 1, np.float32)
-        store.put_frame(f"vector {number}", embedding=vector, space="hand@1/8")
+        store.put_frame(f"vector {number}", vectors=cerata.Vectors(dense=vector, space="hand@1/8"))
         if number % 3 == 1:
             store.supersede(receipt.ids[0], f"newer {number}")
         if number % 3 == 2:
@@ -72,7 +76,9 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def store(path: Path) -> Iterator[Store]:
     """A memory of several segments and a tail; the ring is small, so that appends seal it."""
-    with cerata.open(path, ring_bytes=RING_SIZE_MIN, actor="anna") as opened:
+    with cerata.open(
+        path, actor="anna", options=cerata.OpenOptions(ring_bytes=RING_SIZE_MIN)
+    ) as opened:
         fill(opened, 60)
         opened.checkpoint()
         fill_more(opened)
@@ -95,24 +101,24 @@ def test_a_fork_answers_as_its_parent_did(store: Store, tmp_path: Path, kind: st
     points = sorted(ends(store))
     for point in [*points[:3], *points[3:-3:17], *points[-3:]]:
         path = None if kind == "memory" else tmp_path / f"fork-{point}.cera"
-        with store.fork(point, path) as fork:
+        with store.upkeep.fork(point, path) as fork:
             assert fork.verify().ok
             assert (fork.head.seq, fork.at(point).head.root) == (
                 point + 1,
                 store.at(point).head.root,
             )
             assert said(fork, point) == said(store, point)
-            assert fork.digests() == fork.digests(replay=True)
+            assert fork.stream.digests() == fork.stream.digests(replay=True)
         if path is not None:
             with cerata.open(path) as again:
                 assert again.verify().ok
-                assert again.branches()[0].parent == point
+                assert again.upkeep.branches()[0].parent == point
 
 
 def test_each_writes_on_its_own(store: Store, path: Path) -> None:
     """Also after the parent has grown, sealed, grown its ring, and closed."""
     before = store.head.seq
-    with store.fork() as fork:
+    with store.upkeep.fork() as fork:
         fork.put_frame("zebra")
         for number in range(40):
             store.put_frames([f"more {number} {'x' * 900} {place}" for place in range(20)])
@@ -131,16 +137,16 @@ def test_each_writes_on_its_own(store: Store, path: Path) -> None:
 def test_a_fork_of_a_store_in_memory() -> None:
     with cerata.open(":memory:") as store:
         fill(store, 5)
-        with store.fork() as fork, fork.fork() as second:
+        with store.upkeep.fork() as fork, fork.upkeep.fork() as second:
             second.put_frame("zebra")
             assert [len(each.search("zebra")) for each in (store, fork, second)] == [0, 0, 1]
-            assert [branch.parent for branch in second.branches()] == [
+            assert [branch.parent for branch in second.upkeep.branches()] == [
                 store.head.seq,
                 store.head.seq + 1,
             ]
             assert second.verify().ok
         with pytest.raises(InvalidInput, match="backup"):
-            store.fork(path="fork.cera")
+            store.upkeep.fork(path="fork.cera")
 
 
 def test_a_fork_keeps_the_checkpoint_before_its_point(path: Path) -> None:
@@ -152,8 +158,8 @@ def test_a_fork_keeps_the_checkpoint_before_its_point(path: Path) -> None:
         store.put_frames([f"late {place}" for place in range(400)])
         store.checkpoint()
         for point, kept in ((10_400, 10_400), (10_000, 8_192), (9_600, 8_192), (400, 0)):
-            with store.fork(point) as fork:
-                saved = fork.info()["checkpoints"]
+            with store.upkeep.fork(point) as fork:
+                saved = fork.upkeep.info()["checkpoints"]
                 assert isinstance(saved, dict)
                 seqs = [seq for name, seq in saved.items() if name.startswith("frames")]
                 assert seqs == [kept] * (kept > 0), point
@@ -163,20 +169,22 @@ def test_a_fork_keeps_the_checkpoint_before_its_point(path: Path) -> None:
 
 def test_an_idempotency_key_after_the_point_is_unused(store: Store) -> None:
     """A key before it has its result."""
-    point = store.put_frames(["a"], key="before").seqs[-1]
-    store.put_frames(["b"], key="after")
+    point = store.put_frames(["a"], options=cerata.PutOptions(key="before")).seqs[-1]
+    store.put_frames(["b"], options=cerata.PutOptions(key="after"))
     store.checkpoint()
-    with store.fork(point) as fork:
-        assert not fork.put_frames(["a"], key="before").added
-        assert fork.put_frames(["c"], key="after").added
-        assert not fork.put_frames([f"note 3 {place}" for place in range(7)], key="batch-3").added
+    with store.upkeep.fork(point) as fork:
+        assert not fork.put_frames(["a"], options=cerata.PutOptions(key="before")).added
+        assert fork.put_frames(["c"], options=cerata.PutOptions(key="after")).added
+        assert not fork.put_frames(
+            [f"note 3 {place}" for place in range(7)], options=cerata.PutOptions(key="batch-3")
+        ).added
 
 
 def test_points_of_another_branch_are_refused(store: Store) -> None:
     """The seq is another event there."""
     early = store.put_frame("early")
     context = store.recall("early")
-    with store.fork() as fork, store.fork() as other:
+    with store.upkeep.fork() as fork, store.upkeep.fork() as other:
         late, own = store.put_frame("late"), fork.put_frame("zebra")
         store.put_frame("later")
         assert fork.at(early).basis == early.seqs[-1]
@@ -185,7 +193,7 @@ def test_points_of_another_branch_are_refused(store: Store) -> None:
         points: list[tuple[Store, Any]] = [
             (fork, late),
             (fork, late.head),
-            (fork, store.view()),
+            (fork, store.history.view()),
             (fork, store.recall("late")),
             (fork, pickle.loads(pickle.dumps(store.recall("late")))),
             (store, own),
@@ -204,30 +212,34 @@ def test_points_of_another_branch_are_refused(store: Store) -> None:
         assert fork.verify(against=early.head.text).ok
         hit = fork.search("zebra")[0]
         with pytest.raises(InvalidInput, match="another log"):
-            store.explain(hit)
+            store.history.explain(hit)
 
 
 def test_both_sides_are_compared_and_a_fork_is_applied(store: Store) -> None:
     """As one batch, once, with references to events of the fork."""
     old = store.put_frame("The index is Annoy.")
     point = store.head.seq
-    with store.fork() as fork:
-        assert not store.compare(fork)
+    with store.upkeep.fork() as fork:
+        assert not store.history.compare(fork)
         with pytest.raises(InvalidInput, match="no event of its own"):
-            store.apply(fork)
+            store.upkeep.apply(fork)
         store.put_frame("elsewhere")
         new = fork.supersede(old, "The index is HNSW.", reason="fast")
-        chunk = fork.put_frame("a part", parent=new, embedding=ONES, space="hand@1/8")
+        chunk = fork.put_frame(
+            "a part",
+            vectors=cerata.Vectors(dense=ONES, space="hand@1/8"),
+            options=cerata.PutOptions(parent=new),
+        )
         fact = fork.assert_fact("index", "is", "HNSW", evidence=[(new.id, 4, 9)])
         fork.assert_fact("index", "was", "Annoy", evidence=[old.id])
         fork.retract_fact(fact)
         fork.recall("index", record=True)
-        fork.tag("own", fork.head.seq)
-        diff = store.compare(fork)
+        fork.history.tag("own", fork.head.seq)
+        diff = store.history.compare(fork)
         assert (diff.point, diff.here.added) == (point, (store.head.seq,))
         assert diff.there.replaced == ((old.id, new.id),)
-        assert fork.compare(store).here == diff.there
-        drafts = fork.drafts_after(store)
+        assert fork.history.compare(store).here == diff.there
+        drafts = fork.upkeep.drafts_after(store)
         kinds = [draft.body.wire_name for draft in drafts]
         assert kinds == [
             "putFrame",
@@ -237,14 +249,14 @@ def test_both_sides_are_compared_and_a_fork_is_applied(store: Store) -> None:
             "retractFact",
         ]
         assert {draft.actor for draft in drafts} == {"anna"}
-        receipt = store.apply(fork)
+        receipt = store.upkeep.apply(fork)
         assert len(receipt.seqs) == len(drafts)
-        assert not store.apply(fork).added
+        assert not store.upkeep.apply(fork).added
         newest = store.frame(receipt.ids[0])
         assert (newest.text, store.frame(old.id).superseded_by) == ("The index is HNSW.", newest.id)
-        [part] = store.children(newest.id)
+        [part] = store.files.children(newest.id)
         assert store.frame(part).text == fork.frame(chunk.id).text
-        assert np.array_equal(np.asarray(store.embedding(part, "hand@1/8")), ONES)
+        assert np.array_equal(np.asarray(store.embeddings.of(part, "hand@1/8")), ONES)
         assert [str(fact.object) for fact in store.facts("index")] == ["Annoy"]
         assert next(iter(store.log(receipt.seqs[1], receipt.seqs[1]))).reason == "fast"
         assert store.verify().ok
@@ -253,13 +265,13 @@ def test_both_sides_are_compared_and_a_fork_is_applied(store: Store) -> None:
 def test_a_fork_that_no_longer_fits_is_not_applied(store: Store) -> None:
     """Nothing of it is written."""
     frame = store.put_frame("one")
-    with store.fork() as fork:
+    with store.upkeep.fork() as fork:
         fork.put_frame("two")
         fork.delete(frame)
         store.delete(frame)
         head = store.head
         with pytest.raises(Conflict):
-            store.apply(fork)
+            store.upkeep.apply(fork)
         assert store.head == head
 
 
@@ -268,17 +280,17 @@ def test_bad_calls_write_nothing(store: Store, tmp_path: Path) -> None:
     taken.write_bytes(b"mine")
     first = next(event for event in store.log() if event.header.count > 1)
     with pytest.raises(InvalidInput, match=f"Fork at {first.seq - 1} or at"):
-        store.fork(first.seq, tmp_path / "new.cera")
+        store.upkeep.fork(first.seq, tmp_path / "new.cera")
     with pytest.raises(Conflict, match="file already"):
-        store.fork(path=taken)
+        store.upkeep.fork(path=taken)
     with pytest.raises(NotFound, match="no such folder"):
-        store.fork(path=tmp_path / "none" / "new.cera")
+        store.upkeep.fork(path=tmp_path / "none" / "new.cera")
     with store.transaction():
         store.put_frame("pending")
         with pytest.raises(InvalidInput, match="after the transaction"):
-            store.fork(store.view())
+            store.upkeep.fork(store.history.view())
     with cerata.open(":memory:") as foreign, pytest.raises(InvalidInput, match="no common event"):
-        store.compare(foreign)
+        store.history.compare(foreign)
     branch = Branch(id=bytes(16), seq=1, chain=bytes(32), root=bytes(32))
     with pytest.raises(InvalidInput, match="first event of a fork"):
         store.append(branch)
@@ -297,14 +309,14 @@ def test_damage_is_not_copied_in_silence(store: Store, path: Path, tmp_path: Pat
     path.write_bytes(data)
     with cerata.open(path) as damaged:
         with pytest.raises(Corrupt, match=r"The fork stopped at events 1 to \d+: .* is damaged"):
-            damaged.fork(point, tmp_path / "fork.cera")
-        with damaged.fork(point) as fork:
+            damaged.upkeep.fork(point, tmp_path / "fork.cera")
+        with damaged.upkeep.fork(point) as fork:
             assert not fork.verify().ok
     assert [each.name for each in tmp_path.iterdir()] == ["memory.cera"]
-    with cerata.open(path, salvage=True) as salvaged:
+    with cerata.open(path, options=cerata.OpenOptions(salvage=True)) as salvaged:
         if salvaged.head.seq < point:
             with pytest.raises(Corrupt, match="drop-damaged"):
-                salvaged.fork()
+                salvaged.upkeep.fork()
 
 
 @given(data=st.data())
@@ -323,14 +335,14 @@ def test_forks_of_forks_equal_a_store_built_event_by_event(data: st.DataObject) 
             kept = data.draw(st.integers(0, len(built)))
             built = built[:kept]
             point = sum(map(len, built))
-            store = store.fork(point)
+            store = store.upkeep.fork(point)
             opened.append(store)
             built.append(("branch",))
         shown = [frame.text for frame in store.frames()]
         expected = [text for batch in built for text in batch if text != "branch"]
         assert shown == expected[::-1]
         assert store.verify().ok
-        assert len(store.branches()) == sum(batch == ("branch",) for batch in built)
+        assert len(store.upkeep.branches()) == sum(batch == ("branch",) for batch in built)
     finally:
         for each in reversed(opened):
             each.close()
@@ -338,15 +350,15 @@ def test_forks_of_forks_equal_a_store_built_event_by_event(data: st.DataObject) 
 
 def test_a_fork_has_the_scope_of_its_store(path: Path) -> None:
     with cerata.open(path) as whole:
-        whole.put_frame("theirs", scope={"tenant": "t", "user": "b"})
-        whole.put_frame("ours", scope={"tenant": "t", "user": "a"})
+        whole.put_frame("theirs", options=cerata.PutOptions(scope={"tenant": "t", "user": "b"}))
+        whole.put_frame("ours", options=cerata.PutOptions(scope={"tenant": "t", "user": "a"}))
     with (
         cerata.open(path, scope={"tenant": "t", "user": "a"}) as store,
-        store.fork() as fork,
+        store.upkeep.fork() as fork,
     ):
         assert [frame.text for frame in fork.frames()] == ["ours"]
         fork.put_frame("more")
-        assert [draft.body.text for draft in fork.drafts_after(store)] == ["more"]  # type: ignore[attr-defined]
+        assert [draft.body.text for draft in fork.upkeep.drafts_after(store)] == ["more"]  # type: ignore[attr-defined]
 
 
 def test_a_killed_fork_is_whole_or_missing(checkout: Path) -> None:
@@ -359,14 +371,14 @@ def test_a_killed_fork_is_whole_or_missing(checkout: Path) -> None:
 
 def test_a_fork_is_applied_once(store: Store) -> None:
     """A recorded recall made the first events be appended again; so did any later event."""
-    with store.fork() as fork:
+    with store.upkeep.fork() as fork:
         fork.put_frame("zebra")
-        store.apply(fork)
+        store.upkeep.apply(fork)
         fork.recall("zebra", record=True)
-        assert not store.apply(fork).added
+        assert not store.upkeep.apply(fork).added
         fork.put_frame("okapi")
         with pytest.raises(Conflict, match="Fork this memory again"):
-            store.apply(fork)
+            store.upkeep.apply(fork)
         assert (len(store.search("zebra")), len(store.search("okapi"))) == (1, 0)
 
 
@@ -374,17 +386,21 @@ def test_an_event_that_names_a_hidden_event_is_not_applied(path: Path) -> None:
     """Its reference would name another event there."""
     scope = {"tenant": "t", "user": "a"}
     with cerata.open(path) as whole:
-        whole.put_frame("first", scope=scope)
-        with whole.fork(path=path.with_name("fork.cera")) as fork:
-            shared = fork.put_frame("of all users", scope={"tenant": "t"})
-            fork.assert_fact("tea", "is", "green", evidence=[shared.id], scope=scope)
+        whole.put_frame("first", options=cerata.PutOptions(scope=scope))
+        with whole.upkeep.fork(path=path.with_name("fork.cera")) as fork:
+            shared = fork.put_frame(
+                "of all users", options=cerata.PutOptions(scope={"tenant": "t"})
+            )
+            fork.assert_fact(
+                "tea", "is", "green", evidence=[shared.id], options=cerata.FactOptions(scope=scope)
+            )
     with (
         cerata.open(path, scope=scope) as store,
         cerata.open(path.with_name("fork.cera"), scope=scope) as fork,
     ):
         head = store.head
         with pytest.raises(InvalidInput, match="would not be appended with it"):
-            store.apply(fork)
+            store.upkeep.apply(fork)
         assert store.head == head
 
 
@@ -394,22 +410,22 @@ def test_links_imports_and_runs_of_a_fork_are_applied(store: Store, tmp_path: Pa
     slots = {"mode": cerata.MemorySpec(type="value")}
     with cerata.open(tmp_path / "other.cera") as other:
         fill(other, 2)
-        other.export_events(tmp_path / "events.jsonl")
-    with store.fork() as fork:
-        imported = fork.import_events(tmp_path / "events.jsonl")
+        other.interchange.export_events(tmp_path / "events.jsonl")
+    with store.upkeep.fork() as fork:
+        imported = fork.interchange.import_events(tmp_path / "events.jsonl")
         assert imported.added
         reason = fork.assert_fact("recall", "is", "slow")
         result = fork.assert_fact("index", "will be", "HNSW")
-        fork.link(result, "depends_on", reason)
-        fork.link(reason, "invalidates", old)
-        fork.unlink(fork.link(result, "depends_on", old))
+        fork.graph.link(result, "depends_on", reason)
+        fork.graph.link(reason, "invalidates", old)
+        fork.graph.unlink(fork.graph.link(result, "depends_on", old))
         agent = cerata.Agent(fork, "analyst", memory=slots)
         with agent.run("r1", inputs={"rows": [1, 2]}) as run:
             ref = run.put("total", 3).ref
             assert ref is not None
             run.keep(ref, "mode")
         there = described(fork)
-        store.apply(fork)
+        store.upkeep.apply(fork)
         assert described(store) == there
         assert store.verify().ok
     assert cerata.Agent(store, "analyst", memory=slots).slot("mode").get() == 3

@@ -83,7 +83,7 @@ def _look_up(place: str) -> dict[str, str]:
 def live(store: cerata.Store) -> None:
     """Write each word in its place, and close what can be closed."""
     tagged = store.put_frame(f"Tagged {word('tagged')}.")
-    store.tag(word("tag-name"))
+    store.history.tag(word("tag-name"))
     with store.transaction(actor=word("writer"), reason=word("put-reason")):
         note = store.put_frame(
             f"A note {word('text')}.",
@@ -92,9 +92,11 @@ def live(store: cerata.Store) -> None:
             uri=f"note:{word('uri')}",
             metadata={"name": word("metadata")},
             role=word("role"),
-            track=word("track"),
+            options=cerata.PutOptions(track=word("track")),
         )
-    keyed = store.put_frame(f"Keyed {word('keyed-text')}.", key=word("key"))
+    keyed = store.put_frame(
+        f"Keyed {word('keyed-text')}.", options=cerata.PutOptions(key=word("key"))
+    )
     long = "A passage of a document. " * 200
     document = store.remember(f"# {word('heading')}\n\n{long}{word('passage')}", uri="document")
     first = store.put_frame(f"Version one {word('first-version')}.")
@@ -140,13 +142,13 @@ def test_a_horizon_removes_what_the_docs_say_and_nothing_else(tmp_path: Path) ->
         live(store)
         store.checkpoint()
         assert found(path) == GONE | KEPT
-        store.compact()
+        store.upkeep.compact()
         assert found(path) == GONE | KEPT  # without a horizon nothing is given up
-        store.compact(horizon="HEAD")
+        store.upkeep.compact(horizon="HEAD")
         assert found(path) == KEPT
         assert [other for other in tmp_path.iterdir() if other != path] == []
     with cerata.open(path) as store:
-        store.rebuild()
+        store.upkeep.rebuild()
         store.checkpoint()
         assert found(path) == KEPT
         assert store.verify().log.problems == ()

@@ -62,14 +62,14 @@ def _read_while_they_write(path: Path, count: int, writers: Sequence[BaseProcess
     looks = 0
     with cerata.open(path, mode="r") as reader:
         while any(process.is_alive() for process in writers):
-            head = reader.refresh()
+            head = reader.stream.refresh()
             assert head.seq >= seen
             if head.seq > seen:
                 newest = [event.seq for event in reader.at(head.seq).log(seen + 1)]
                 assert newest == list(range(seen + 1, head.seq + 1))
                 looks += 1
             seen = head.seq
-        assert reader.refresh().seq == 2 * count
+        assert reader.stream.refresh().seq == 2 * count
         by_kind: dict[str, list[str]] = {"a": [], "b": []}
         for frame in reader.frames():
             by_kind[frame.kind].append(frame.text)
@@ -131,7 +131,7 @@ def test_a_backup_answers_as_the_original(tmp_path: Path) -> None:
             store.backup(tmp_path / "copy.cera")
         with cerata.open(tmp_path / "copy.cera", mode="r") as copy:
             assert (copy.head.chain, copy.head.root) == (store.head.chain, store.head.root)
-            assert copy.digests() == store.digests()
+            assert copy.stream.digests() == store.stream.digests()
             assert [hit.text for hit in copy.search("index")] == ["the index is HNSW"]
             assert [hit.text for hit in copy.at(old.id).search("index")] == ["the index is Annoy"]
             assert copy.verify().ok

@@ -25,13 +25,13 @@ def test_each_line_is_kept_gone_or_new_with_its_event() -> None:
         store.put_frames(["The bridge opens in May.", "The bridge opens at noon.", "Wet bridge."])
         fact = store.assert_fact("bridge", "opens in", "May")
         seq = recorded(store)
-        unchanged = store.explain(seq)
+        unchanged = store.history.explain(seq)
         assert (unchanged.summary, unchanged.outcome) == ("4 kept, 0 gone, 0 new", "same")
         assert [line.change for line in unchanged.lines] == [None] * 4
         store.supersede(1, "The bridge opens in June.", actor="ben", reason="steel")  # 6, 7
         store.correct_fact(fact, object="June")  # 8, 9
         store.delete(2)  # 10
-        explanation = store.explain(seq)
+        explanation = store.history.explain(seq)
         assert states(explanation) == {
             4: "gone",
             9: "new",
@@ -52,7 +52,7 @@ def test_each_line_is_kept_gone_or_new_with_its_event() -> None:
         acts = {line.id: line.act and line.act.seq for line in explanation.lines}
         assert acts == {4: 8, 9: 9, 1: 7, 2: 10, 3: None, 6: 6}
         # A recall at its own time is that of a view.
-        assert store.at(seq).explain(seq) == unchanged
+        assert store.at(seq).history.explain(seq) == unchanged
 
 
 def test_the_reason_of_a_line_is_that_of_its_score() -> None:
@@ -60,7 +60,7 @@ def test_the_reason_of_a_line_is_that_of_its_score() -> None:
         store.put_frames(["The bridge opens in May.", "Soup.", "A bridge."])
         store.assert_fact("bridge", "opens in", "May")
         seq = recorded(store)
-        reasons = {line.id: line.why for line in store.explain(seq).lines}
+        reasons = {line.id: line.why for line in store.history.explain(seq).lines}
         first = store.at(seq - 1).search(QUESTION, k=48)[0]
         assert reasons[1].startswith(f"score {first.score:.3f}: text rank 1 of 2 (open, bridge)")
         assert reasons[4] == "about bridge, which the question names"
@@ -72,7 +72,7 @@ def test_a_line_that_newer_lines_displaced_names_them() -> None:
         store.put_frame("The town has a bridge over the wide river, which opens in May.")
         seq = recorded(store, max_tokens=60)
         store.put_frames([f"The bridge opens, open bridge {n}." for n in range(9)])
-        old = store.explain(seq).lines[0]
+        old = store.history.explain(seq).lines[0]
         assert (old.id, old.state, old.act) == (1, "gone", None)
         assert old.change is not None
         assert "shown now: #" in old.change
@@ -83,18 +83,22 @@ def test_a_context_its_event_and_its_seq_name_a_recall() -> None:
         store.put_frame("The bridge opens in May.")
         context = store.recall(QUESTION, record=True)
         event = next(store.log(2, 2))
-        assert store.explain(context) == store.explain(event) == store.explain(2)
-        assert store.rerun_recall(context) == store.rerun_recall(event) == store.rerun_recall(2)
-        for read in (store.explain, store.rerun_recall):
+        assert (
+            store.history.explain(context)
+            == store.history.explain(event)
+            == store.history.explain(2)
+        )
+        assert store.history.rerun(context) == store.history.rerun(event) == store.history.rerun(2)
+        for read in (store.history.explain, store.history.rerun):
             with pytest.raises(InvalidInput, match="not recorded"):
                 read(store.recall(QUESTION))
             for missing in (0, 1, 9):
                 with pytest.raises(NotFound):
                     read(missing)
             with pytest.raises(NotFound):
-                read(store.fork().put_frame("x").id)
+                read(store.upkeep.fork().put_frame("x").id)
         with pytest.raises(NotFound):
-            store.at(1).explain(2)
+            store.at(1).history.explain(2)
         assert isinstance(context, Context)
 
 
@@ -103,7 +107,7 @@ def test_a_recall_that_cannot_be_repeated_has_its_lines_and_the_reason() -> None
         store.put_frame("The bridge opens in May.", tags=["a"])
         seq = recorded(store, where=Filter(tags=["a"]))
         store.delete(1)
-        explanation = store.explain(seq)
+        explanation = store.history.explain(seq)
         assert explanation.outcome == "unknown"
         assert "filter" in str(explanation.reason)
         (line,) = explanation.lines
@@ -114,8 +118,8 @@ def test_a_recall_that_cannot_be_repeated_has_its_lines_and_the_reason() -> None
 def test_scores_of_a_reranker_are_of_their_time() -> None:
     with cerata.open(":memory:") as store:
         store.put_frames(["The bridge opens in May.", "The bridge opens at noon."])
-        seq = recorded(store, rerank={1: 0.1, 2: 0.9})
-        explanation = store.explain(seq)
+        seq = recorded(store, profile=cerata.Ranking(rerank={1: 0.1, 2: 0.9}))
+        explanation = store.history.explain(seq)
         assert explanation.outcome == "same"
         assert states(explanation) == {1: "kept", 2: "kept"}
         assert len(explanation.notices) == 1
@@ -127,11 +131,11 @@ def test_a_scope_bounds_both_questions() -> None:
         ann.put_frame("The bridge opens in May.")
         seq = recorded(ann)
         ben.put_frame("The secret bridge opens in June.")
-        assert states(ann.explain(seq)) == states(store.explain(seq)) == {1: "kept"}
+        assert states(ann.history.explain(seq)) == states(store.history.explain(seq)) == {1: "kept"}
         with pytest.raises(NotFound):
-            ben.explain(seq)
+            ben.history.explain(seq)
         with pytest.raises(NotFound):
-            ben.rerun_recall(seq)
+            ben.history.rerun(seq)
 
 
 def test_hostile_text_stays_on_its_line() -> None:
@@ -139,5 +143,5 @@ def test_hostile_text_stays_on_its_line() -> None:
         store.put_frame("The bridge opens\n+ frame #9, place 1 → 1: forged\x1b[2J")
         store.assert_fact("bridge\n- forged", "opens", "May\nno")
         seq = recorded(store)
-        text = str(store.explain(seq))
+        text = str(store.history.explain(seq))
         assert not any(line.startswith(("+", "-")) for line in text.splitlines())

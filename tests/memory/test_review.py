@@ -21,16 +21,24 @@ LONG = "\n\n".join(f"## Part {number}\n" + "w " * 400 for number in range(6))
 def test_two_users_may_remember_the_same_thing() -> None:
     """The second one's was taken for a repetition and never stored."""
     with cerata.open(":memory:") as store:
-        assert store.remember("code 1234", scope={"user_id": "alice"}).added
-        assert store.remember("code 1234", scope={"user_id": "bob"}).added
-        assert not store.remember("code 1234", scope={"user_id": "bob"}).added
+        assert store.remember(
+            "code 1234", options=cerata.PutOptions(scope={"user_id": "alice"})
+        ).added
+        assert store.remember(
+            "code 1234", options=cerata.PutOptions(scope={"user_id": "bob"})
+        ).added
+        assert not store.remember(
+            "code 1234", options=cerata.PutOptions(scope={"user_id": "bob"})
+        ).added
 
 
 def test_a_uri_of_another_tenant_is_not_replaced() -> None:
     """Bob's note superseded Alice's, since both were called n.md."""
     with cerata.open(":memory:") as store:
-        alice = store.remember("A", uri="n.md", scope={"tenant": "alice"})
-        store.remember("B", uri="n.md", scope={"tenant": "bob"})
+        alice = store.remember(
+            "A", uri="n.md", options=cerata.PutOptions(scope={"tenant": "alice"})
+        )
+        store.remember("B", uri="n.md", options=cerata.PutOptions(scope={"tenant": "bob"}))
         store.remember("C", uri="n.md")
         assert store.frame(alice).active
         assert len(store) == 3
@@ -39,12 +47,16 @@ def test_a_uri_of_another_tenant_is_not_replaced() -> None:
 def test_a_new_version_stays_in_the_scope_of_the_old_one() -> None:
     """It went to the default tenant, and its owner had neither version."""
     with cerata.open(":memory:") as store:
-        old = store.put_frame("x", scope={"tenant": "alice", "user_id": 7}, metadata={"a": 1})
+        old = store.put_frame(
+            "x",
+            metadata={"a": 1},
+            options=cerata.PutOptions(scope={"tenant": "alice", "user_id": 7}),
+        )
         new = store.frame(store.supersede(old, "y"))
         assert new.scope == {"tenant": "alice", "user_id": 7}
         assert new.metadata == {"a": 1}
         with store.transaction() as transaction:
-            first = store.put_frame("in", scope={"user_id": 8})
+            first = store.put_frame("in", options=cerata.PutOptions(scope={"user_id": 8}))
             store.supersede(first, "out")
         last = store.frame(transaction.receipt.ids[1])
         assert last.scope == {"tenant": "default", "user_id": 8}
@@ -54,7 +66,7 @@ def test_a_comment_below_a_document_is_no_passage_of_it() -> None:
     """It was counted as one: resuming left a passage out, or broke an assertion."""
     with cerata.open(":memory:") as store:
         document = store.remember(LONG, uri="u")
-        store.put_frame("a comment", parent=document)
+        store.put_frame("a comment", options=cerata.PutOptions(parent=document))
         assert not store.remember(LONG, uri="u").added
         assert store.frame(document).text == LONG
 
@@ -100,7 +112,7 @@ def test_a_time_that_no_datetime_can_hold_is_refused(when: str) -> None:
     """It was stored, and every read that met it failed from then on."""
     with cerata.open(":memory:") as store:
         with pytest.raises(cerata.InvalidInput, match="years 1 to 9999"):
-            store.put_frame("x", created=when)
+            store.put_frame("x", options=cerata.PutOptions(created=when))
         store.append(PutFrame(text="far", created=10**18))
         assert store.search("far")[0].frame.created.year == 9999
 
@@ -112,7 +124,7 @@ def test_a_file_that_was_replaced_while_open_is_noticed(tmp_path: Path) -> None:
         store.put_frame("x")
         path.unlink()
         with pytest.raises(cerata.Corrupt, match="removed while it was open"):
-            store.refresh()
+            store.stream.refresh()
         cerata.open(path).close()
         with pytest.raises(cerata.Corrupt, match="replaced by another"):
             store.search("x")
@@ -174,7 +186,7 @@ def test_odd_arguments_are_typed_errors() -> None:
             lambda: store.search("x", k="1"),  # type: ignore[arg-type]
             lambda: store.recall("x", max_tokens=1.5),  # type: ignore[arg-type]
             lambda: store.append("x"),  # type: ignore[arg-type]
-            lambda: store.put_frame("x", created=5),  # type: ignore[arg-type]
+            lambda: store.put_frame("x", options=cerata.PutOptions(created=5)),  # type: ignore[arg-type]
             lambda: store.put_frames(["a"], tags="decision"),
             lambda: store.put_frames(["a"], kind=""),
             lambda: store.put_frames(["a"], metadata=[5]),  # type: ignore[list-item]
@@ -277,7 +289,9 @@ def test_a_title_is_a_heading_and_no_tag_or_comment(text: str, title: str | None
 def test_everything_that_matched_is_shown_or_listed() -> None:
     """Bytes, found by their search text or title, were left out and not a word said."""
     with cerata.open(":memory:") as store:
-        picture = store.put_frame(b"\x89PNG", search_text="harbour at dawn", uri="dawn.png")
+        picture = store.put_frame(
+            b"\x89PNG", uri="dawn.png", options=cerata.PutOptions(search_text="harbour at dawn")
+        )
         named = store.put_frame(bytes(2_000), title="harbour chart")
         blank = store.put_frame(" ", tags=["harbour"])
         context = store.recall("harbour")
@@ -299,8 +313,10 @@ def test_a_document_below_another_frame_has_versions_too() -> None:
     """Whatever had a parent was taken for a passage, and a new version closed nothing."""
     with cerata.open(":memory:") as store:
         thread = store.put_frame("thread")
-        old = store.remember(LONG, uri="u", parent=thread, content_dates=["2026-03-01"])
-        new = store.remember(LONG + "more", uri="u", parent=thread)
+        old = store.remember(
+            LONG, uri="u", options=cerata.PutOptions(parent=thread, content_dates=["2026-03-01"])
+        )
+        new = store.remember(LONG + "more", uri="u", options=cerata.PutOptions(parent=thread))
         assert store.frame(old).superseded_by == new.id
         assert store.frame(new).parent == thread.id
         assert store.frame(new).text == LONG + "more"
@@ -365,6 +381,6 @@ def test_a_page_after_nothing_is_refused(after: object) -> None:
     with cerata.open(":memory:") as store:
         store.put_frame("a")
         with pytest.raises(cerata.InvalidInput, match="after is"):
-            store.timeline(after=after)  # type: ignore[arg-type]
+            store.history.timeline(after=after)  # type: ignore[arg-type]
         with pytest.raises(cerata.InvalidInput, match="limit must be"):
-            store.timeline(limit="x")  # type: ignore[arg-type]
+            store.history.timeline(limit="x")  # type: ignore[arg-type]

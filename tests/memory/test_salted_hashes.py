@@ -88,7 +88,7 @@ def test_evidence_in_a_frame_that_is_erased_is_neither_intact_nor_changed(store:
             evidence=(Evidence(1, 18, 22, bytes(range(16))),),
         )
     )
-    [said] = store.evidence(store.facts("ann")[0])
+    [said] = store.graph.evidence(store.facts("ann")[0])
     assert (said.text, said.is_intact) == (None, None)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -39,13 +40,15 @@ class TestFrames:
             uri="file:a",
             title="Title",
             tags=["x", "y"],
-            labels=["l"],
             metadata={"b": 1, "a": [True, None, 1.5, {"c": "d"}]},
-            track="t",
-            parent=parent,
-            content_dates=["2026-01-02"],
-            created="2026-03-01",
-            scope={"user_id": "u1"},
+            options=cerata.PutOptions(
+                labels=["l"],
+                track="t",
+                parent=parent,
+                content_dates=["2026-01-02"],
+                created="2026-03-01",
+                scope={"user_id": "u1"},
+            ),
         )
         frame = store.frame(receipt)
         assert (frame.id, frame.text, frame.kind, frame.role) == (2, "text", "note", "user")
@@ -58,8 +61,10 @@ class TestFrames:
 
     def test_bytes_come_back_and_are_found_by_their_search_text(self, store: cerata.Store) -> None:
         """A picture is remembered by what somebody said of it."""
-        receipt = store.put_frame(b"\x00\xff", search_text="a red bicycle")
-        assert store.content(receipt) == b"\x00\xff"
+        receipt = store.put_frame(
+            b"\x00\xff", options=cerata.PutOptions(search_text="a red bicycle")
+        )
+        assert store.files.content(receipt) == b"\x00\xff"
         assert [hit.id for hit in store.search("bicycle")] == [receipt.id]
 
     def test_superseded_and_deleted_frames_are_not_found_but_stay_in_the_past(
@@ -106,7 +111,7 @@ class TestFrames:
         for call in (
             lambda: store.delete(7),
             lambda: store.supersede(7, "x"),
-            lambda: store.put_frame("x", parent=7),
+            lambda: store.put_frame("x", options=cerata.PutOptions(parent=7)),
             lambda: store.frame(7),
             lambda: store.supersede(store.put_frame("a"), 99),
         ):
@@ -132,10 +137,16 @@ class TestFrames:
             ({"content": "x", "tags": "one"}, "tags must be a list, not a string"),
             ({"content": "x", "metadata": {"a": float("nan")}}, "nan"),
             ({"content": "x", "metadata": {"a": {1, 2}}}, "cannot be stored|set"),
-            ({"content": "x", "created": "soon"}, "not an ISO time"),
-            ({"content": "x", "created": "2026-01-01T00:00:00"}, "no zone"),
-            ({"content": "x", "scope": {"a": 1.5}}, "plain value"),
-            ({"content": "x", "key": ""}, "empty"),
+            ({"content": "x", "options": cerata.PutOptions(created="soon")}, "not an ISO time"),
+            (
+                {"content": "x", "options": cerata.PutOptions(created="2026-01-01T00:00:00")},
+                "no zone",
+            ),
+            (
+                {"content": "x", "options": cerata.PutOptions(scope=cast("Any", {"a": 1.5}))},
+                "plain value",
+            ),
+            ({"content": "x", "options": cerata.PutOptions(key="")}, "empty"),
         ],
     )
     def test_values_that_cannot_be_stored_are_refused(
@@ -286,11 +297,11 @@ class TestTransactions:
 
     def test_a_key_makes_a_call_happen_once(self, store: cerata.Store) -> None:
         """A retried tool call must not remember twice."""
-        first = store.put_frame("x", key="call-1")
-        again = store.put_frame("x", key="call-1")
+        first = store.put_frame("x", options=cerata.PutOptions(key="call-1"))
+        again = store.put_frame("x", options=cerata.PutOptions(key="call-1"))
         assert (again.ids, again.added) == (first.ids, False)
         with pytest.raises(cerata.IdempotencyConflict, match="call-1"):
-            store.put_frame("y", key="call-1")
+            store.put_frame("y", options=cerata.PutOptions(key="call-1"))
 
     def test_a_retried_correction_happens_once(self, store: cerata.Store) -> None:
         """On the retry its target is closed, by its own first try: that is no conflict."""
@@ -346,7 +357,7 @@ class TestScopes:
                     call()
             assert [event.seq for event in b.log()] == [2]
             with pytest.raises(cerata.InvalidInput, match="cannot become"):
-                a.put_frame("x", scope={"tenant": "b"})
+                a.put_frame("x", options=cerata.PutOptions(scope={"tenant": "b"}))
 
 
 class TestViews:
@@ -439,7 +450,7 @@ class TestCheckpoints:
         """An index never drifts from its data."""
         path = tmp_path / "memory.cera"
         for round_ in range(5):
-            with cerata.open(path, ring_bytes=1 << 16) as store:
+            with cerata.open(path, options=cerata.OpenOptions(ring_bytes=1 << 16)) as store:
                 ids = store.put_frames(
                     [f"round {round_} text {n} word{n % 7}" for n in range(60)]
                 ).ids
@@ -448,7 +459,7 @@ class TestCheckpoints:
                 store.checkpoint()
                 store.put_frame(f"tail {round_}")
         with cerata.open(path, mode="r") as store:
-            assert store.digests() == store.digests(replay=True)
+            assert store.stream.digests() == store.stream.digests(replay=True)
             assert store.verify().ok
             # Nine texts a round have the word; row 10 was superseded, and 3 was deleted once.
             assert len(store.search("word3", k=100)) == 5 * 9 - 5 - 1

@@ -60,7 +60,7 @@ def test_a_time_after_the_newest_event_is_the_newest_event(week: Store) -> None:
 
 
 def test_a_tag_comes_before_a_time_of_the_same_name(week: Store) -> None:
-    week.tag("yesterday", at=3)
+    week.history.tag("yesterday", at=3)
     assert week.at("yesterday").basis == 3
 
 
@@ -69,7 +69,7 @@ def test_a_month_by_itself_is_a_tag(week: Store, word: str) -> None:
     """A misspelt or missing tag "march" was the last day of March."""
     with pytest.raises(cerata.NotFound, match=f"no tag '{word}'"):
         week.at(word)
-    week.tag(word, at=3)
+    week.history.tag(word, at=3)
     assert week.at(word).basis == 3
 
 
@@ -112,10 +112,10 @@ def test_a_query_takes_words_for_times(week: Store) -> None:
 
 def test_the_timeline_takes_words_and_refuses_a_reversed_range(week: Store) -> None:
     """A reversed range was an empty page, where a filter refuses it."""
-    page = week.timeline(start="yesterday", newest_first=False)
+    page = week.history.timeline(start="yesterday", newest_first=False)
     assert [entry.frame.text for entry in page.entries] == ["day 6 at 9", "day 6 at 18"]
     with pytest.raises(cerata.InvalidInput, match="before its start"):
-        week.timeline(start="2026-11-18", end="2026-11-17")
+        week.history.timeline(start="2026-11-18", end="2026-11-17")
 
 
 def test_a_recorded_recall_has_instants_in_place_of_words(
@@ -173,18 +173,18 @@ def test_a_question_narrows_in_time_only_if_the_caller_asks(week: Store) -> None
     """A guess about a time must not hide an answer."""
     question = "what happened on a day last Tuesday?"
     assert len(week.search(question, k=20)) == 14
-    found = week.search(question, when="question")
+    found = week.search(question, where=Filter(content="question"))
     assert sorted(hit.text for hit in found) == ["day 1 at 18", "day 1 at 9"]
-    assert len(week.search("what happened on a day?", k=20, when="question")) == 14
-    assert len(week.search("day", k=20, when="yesterday")) == 2
-    assert len(week.search("day", k=20, when=("yesterday", None))) == 2
-    assert len(week.search("day", when="yesterday", where=Filter(kind="note"))) == 0
+    assert len(week.search("what happened on a day?", k=20, where=Filter(content="question"))) == 14
+    assert len(week.search("day", k=20, where=Filter(content="yesterday"))) == 2
+    assert len(week.search("day", k=20, where=Filter(content=("yesterday", None)))) == 2
+    assert len(week.search("day", where=Filter(kind="note", content="yesterday"))) == 0
     with pytest.raises(cerata.InvalidInput, match="not a time"):
-        week.search("day", when="soon")
+        week.search("day", where=Filter(content="soon"))
 
 
 def test_a_recorded_question_has_the_interval_that_it_named(week: Store) -> None:
-    context = week.recall("the day of last Tuesday", when="question", record=True)
+    context = week.recall("the day of last Tuesday", record=True, where=Filter(content="question"))
     assert context.recorded is not None
     event = next(week.log(context.recorded, context.recorded)).body
     assert isinstance(event, RecallContext)
@@ -194,7 +194,10 @@ def test_a_recorded_question_has_the_interval_that_it_named(week: Store) -> None
         "from": "2026-11-17T00:00:00+00:00",
         "before": "2026-11-18T00:00:00+00:00",
     }
-    first, *more = week.search("day of last week", k=3, when="question")
+    first, *more = week.search("day of last week", k=3, where=Filter(content="question"))
     assert [
-        hit.id for hit in week.search("day of last week", k=2, when="question", after=first)
+        hit.id
+        for hit in week.search(
+            "day of last week", k=2, page=cerata.Page(after=first), where=Filter(content="question")
+        )
     ] == [hit.id for hit in more]

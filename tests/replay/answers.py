@@ -3,17 +3,19 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
+from cerata import agents
 from cerata.engine.errors import HistoryPruned, NotFound, ProjectionFailed
 from cerata.engine.log import Log
-from cerata.memory.search.request import Mode
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.values.facts import Entity
 from cerata.memory.values.frames import Frame, TimelinePage
+from cerata.memory.values.options import Layout, Mode, Vectors
 from cerata.memory.view import View
 from cerata.projections.columnar.scopes import Reach
 from cerata.projections.frames.filters import Filter
@@ -66,56 +68,63 @@ def answers(log: Log, fold: Fold, n: int, step: int = 1) -> str:
 
 
 def _said(view: View, step: int) -> object:
-    every = list(view.frames(**EVERYTHING))[::step]
+    every = list(view.frames(where=CLOSED, include_chunks=True))[::step]
     return [
         (view.basis, str(view.now), view.count(), len(view)),
         [
             [frame.to_dict() for frame in islice(view.frames(where=where), 0, None, step)]
             for where in (None, *FILTERS)
         ],
-        [(frame.to_dict(), view.source_of(frame)) for frame in every],
+        [(frame.to_dict(), view.files.source(frame)) for frame in every],
         [_tried(view.frame, number) for number in range(0, view.basis + 2, step)],
-        [_tried(view.access, number) for number in range(0, view.basis + 2, step)],
-        [_tried(view.rerun_recall, number) for number in range(0, view.basis + 2, step)],
-        [one.to_dict() for one in view.accesses()],
-        [(_content(view, one), view.children(one), view.chunks(one)) for one in every],
-        [[version.to_dict() for version in view.history(one)] for one in every],
-        view.audit().to_dict(),
+        [_tried(partial(agents.access, view), number) for number in range(0, view.basis + 2, step)],
+        [_tried(view.history.rerun, number) for number in range(0, view.basis + 2, step)],
+        [one.to_dict() for one in agents.accesses(view)],
+        [(_content(view, one), view.files.children(one), view.files.chunks(one)) for one in every],
+        [[version.to_dict() for version in view.history.of(one)] for one in every],
+        view.history.audit().to_dict(),
         [
             _tried(read, thing)
-            for read in (view.blame, view.history)
+            for read in (view.history.blame, view.history.of)
             for thing in (*range(0, view.basis + 2, step), "ann", "eve", "zoe")
         ],
-        [[one.id for one in view.around(frame, before=2)] for frame in every],
+        [[one.id for one in view.history.around(frame, before=2)] for frame in every],
         [
-            [one.to_dict() for one in view.last(3, track=track, where=where, include_chunks=closed)]
+            [
+                one.to_dict()
+                for one in view.history.last(3, track=track, where=where, include_chunks=closed)
+            ]
             for track in (None, "main")
             for where, closed in ((None, False), (FILTERS[1], True))
         ],
-        view.messages(),
-        view.messages(2, track="main", where=FILTERS[1]),
-        [view.find_content(found * 16) for found in (b"a", b"b")],
+        agents.messages(view),
+        agents.messages(view, 2, track="main", where=FILTERS[1]),
+        [view.files.by_content(found * 16) for found in (b"a", b"b")],
         [
-            repr(view.find_stored(found * 16, chunk_count=count, space=space))
+            repr(view.files.stored(found * 16, chunk_count=count, space=space))
             for found in (b"a", b"b")
             for count in (None, 1, 2)
             for space in (None, "small")
         ],
-        [view.find_uri(uri) for uri in ("file:a", "http:c")],
+        [view.files.by_uri(uri) for uri in ("file:a", "http:c")],
         [view.get(uri) for uri in ("file:a", "http:c")],
         [view.count(where) for where in FILTERS],
         [
-            [value.to_dict() for value in view.values(field, where=where)]
+            [value.to_dict() for value in view.files.values(field, where=where)]
             for field in ("tag", "label", "kind", "role", "track", "uri", "metadata", "metadata.n")
             for where in (None, FILTERS[1])
         ],
         [
-            [hit.to_dict() for hit in view.search(asked, k=k, where=where, **closed)]
+            [hit.to_dict() for hit in view.search(asked, k=k, where=where)]
             for asked in QUERIES
-            for k, where, closed in ((3, None, {}), (50, FILTERS[1], {}), (50, None, CLOSED))
+            for k, where in ((3, None), (50, FILTERS[1]), (50, CLOSED))
         ],
-        [view.explain(hit).to_dict() for asked in QUERIES[::3] for hit in view.search(asked, k=3)],
-        [view.highlights("the index of memory", asked) for asked in QUERIES],
+        [
+            view.history.explain(hit).to_dict()
+            for asked in QUERIES[::3]
+            for hit in view.search(asked, k=3)
+        ],
+        [view.files.highlights("the index of memory", asked) for asked in QUERIES],
         [
             view.recall(asked, max_tokens=200, **told).to_dict()
             for asked in QUERIES[::4]
@@ -134,8 +143,8 @@ def _said(view: View, step: int) -> object:
         ],
         [(event.seq, event.type, event.actor, event.reason) for event in view.log()],
         [event.seq for event in view.log(actor="anna", type="putFrame", correlation="run 1")],
-        view.tags(),
-        None if (used := view.remembered_embedder()) is None else used.to_dict(),
+        view.history.tags(),
+        None if (used := view.embeddings.used()) is None else used.to_dict(),
         _said_of_facts(view),
         [_nearest(view, space, every) for space in ("small", "large", "later")],
         _late(view, every),
@@ -145,15 +154,18 @@ def _said(view: View, step: int) -> object:
 def _nearest(view: View, space: str, every: Sequence[Frame]) -> object:
     """What a view says of the vectors in a space."""
     asked = np.linspace(-1, 1, 8)
-    questions: list[tuple[Any, dict[str, Any]]] = [(asked, {}), ("index", {"embedding": asked})]
+    questions: list[tuple[Any, Vectors]] = [
+        (asked, Vectors(space=space)),
+        ("index", Vectors(dense=asked, space=space)),
+    ]
     try:
         return [
             [
-                [hit.to_dict() for hit in view.search(query, space=space, k=4, where=where, **more)]
-                for query, more in questions
+                [hit.to_dict() for hit in view.search(query, k=4, where=where, vectors=vectors)]
+                for query, vectors in questions
                 for where in (None, FILTERS[1])
             ],
-            [str(view.embedding(frame, space)) for frame in every],
+            [str(view.embeddings.of(frame, space)) for frame in every],
         ]
     except NotFound as error:
         return str(error)
@@ -167,12 +179,11 @@ def _late(view: View, every: Sequence[Frame]) -> object:
         hits = [
             view.search(
                 query,
-                token_embedding=asked,
-                token_weights=weights,
                 k=4,
                 where=where,
                 mode=mode,
                 rerank=rerank,
+                vectors=Vectors(tokens=asked, token_weights=weights),
             )
             for query, mode in questions
             for where in (None, FILTERS[1])
@@ -182,8 +193,8 @@ def _late(view: View, every: Sequence[Frame]) -> object:
         return str(error)
     return [
         [[hit.to_dict() for hit in found] for found in hits],
-        [view.explain(hit).to_dict() for found in hits for hit in found[:1]],
-        [str(view.token_embedding(frame, TOKENS)) for frame in every],
+        [view.history.explain(hit).to_dict() for found in hits for hit in found[:1]],
+        [str(view.embeddings.tokens_of(frame, TOKENS)) for frame in every],
     ]
 
 
@@ -197,34 +208,34 @@ def _said_of_facts(view: View) -> object:
             for bound in BOUND
             for ended in (False, True)
         ],
-        [_tried(view.fact, number) for number in range(view.basis + 2)],
+        [_tried(view.graph.fact, number) for number in range(view.basis + 2)],
         [
             view.recall(question, max_tokens=600, where=where).to_dict()
             for question in ("likes is", "what has bob got")
             for where in (None, *FILTERS)
         ],
-        [[one.to_dict() for one in view.evidence(fact)] for fact in view.facts()],
+        [[one.to_dict() for one in view.graph.evidence(fact)] for fact in view.facts()],
         [
-            [hit.to_dict() for hit in view.search_facts(question, k=4, valid_at=instant)]
+            [hit.to_dict() for hit in view.graph.search(question, k=4, valid_at=instant)]
             for instant in (None, EPOCH + timedelta(microseconds=7))
             for question in ("is ann eve", "annie likes", "what has bob got")
         ],
-        [[fact.to_dict() for fact in view.fact_history(name)] for name in ("ann", "eve")],
-        [one.to_dict() for one in view.conflicts()],
-        [one.to_dict() for one in view.links(include_unlinked=True)],
-        [_tried(view.why, number) for number in range(0, view.basis + 2, 3)],
-        [one.to_dict() for one in view.entities()],
-        [_tried(view.entity, name) for name in ("ann", "eve", "zoe")],
-        [view.resolve(name) for name in ("ANN", "annie", "zoe")],
-        [one.to_dict() for one in view.neighbours("ann")],
-        [one.to_dict() for one in view.walk(["ann", "bob"], hops=3)],
-        [one.to_dict() for one in view.paths("ann", "bob")],
-        [one.to_dict() for one in view.cooccurring("ann")],
-        [list(view.export_facts(history=history)) for history in (False, True)],
-        [one.to_dict() for one in view.neighbours("ann")],
-        [one.to_dict() for one in view.walk(["ann", "bob"], hops=3)],
-        [one.to_dict() for one in view.paths("ann", "bob")],
-        [one.to_dict() for one in view.cooccurring("ann")],
+        [[fact.to_dict() for fact in view.graph.versions(name)] for name in ("ann", "eve")],
+        [one.to_dict() for one in view.graph.conflicts()],
+        [one.to_dict() for one in view.graph.links(include_unlinked=True)],
+        [_tried(view.graph.why, number) for number in range(0, view.basis + 2, 3)],
+        [one.to_dict() for one in view.graph.entities()],
+        [_tried(view.graph.entity, name) for name in ("ann", "eve", "zoe")],
+        [view.graph.resolve(name) for name in ("ANN", "annie", "zoe")],
+        [one.to_dict() for one in view.graph.neighbours("ann")],
+        [one.to_dict() for one in view.graph.walk(["ann", "bob"], hops=3)],
+        [one.to_dict() for one in view.graph.paths("ann", "bob")],
+        [one.to_dict() for one in view.graph.cooccurring("ann")],
+        [list(view.interchange.export_facts(history=history)) for history in (False, True)],
+        [one.to_dict() for one in view.graph.neighbours("ann")],
+        [one.to_dict() for one in view.graph.walk(["ann", "bob"], hops=3)],
+        [one.to_dict() for one in view.graph.paths("ann", "bob")],
+        [one.to_dict() for one in view.graph.cooccurring("ann")],
     ]
 
 
@@ -243,21 +254,23 @@ BOUND: tuple[tuple[Any, ...], ...] = (
 TOLD: dict[str, Any] = {
     "policy": "tiered",
     "profile": "used",
-    "order": "time",
-    "framing": True,
-    "include_superseded": True,
-    "neighbours": 1,
+    "layout": Layout(order="time", framing=True, neighbours=1),
+    "where": Filter(include_superseded=True),
 }
 GATED: dict[str, Any] = {"profile": "continuity"}
-CLOSED: dict[str, Any] = {"include_superseded": True, "include_deleted": True}
-EVERYTHING: dict[str, Any] = {**CLOSED, "include_chunks": True}
+CLOSED = Filter(include_superseded=True, include_deleted=True)
 
 
-def _pages(view: View, limit: int, **asked: Any) -> Iterator[TimelinePage]:
+def _pages(
+    view: View, limit: int, *, where: Filter | None = None, **asked: Any
+) -> Iterator[TimelinePage]:
     """Yield the pages of a timeline of everything, one after the other."""
+    where = CLOSED if where is None else where & CLOSED
     after: Position | None = None
     while True:
-        page = view.timeline(limit=limit, after=after, **EVERYTHING, **asked)
+        page = view.history.timeline(
+            limit=limit, after=after, where=where, include_chunks=True, **asked
+        )
         yield page
         after = page.next
         if after is None:
@@ -267,7 +280,7 @@ def _pages(view: View, limit: int, **asked: Any) -> Iterator[TimelinePage]:
 def _content(view: View, frame: Frame) -> str:
     """Return the content of a frame; of an erased frame the error."""
     try:
-        return view.content(frame).hex()
+        return view.files.content(frame).hex()
     except HistoryPruned as error:
         return str(error)
 

@@ -107,7 +107,7 @@ def saved_file(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str
         fill(store, 4_096 + 3 * 512 + 100)
         store.checkpoint()
         fill(store, 30)
-        return path, store.digests()
+        return path, store.stream.digests()
 
 
 CHUNKS = [(1, 4096), (4097, 4608), (4609, 5120), (5121, 5632), (5633, 5732)]
@@ -127,7 +127,7 @@ def test_a_damaged_chunk_costs_folding_its_own_events(
         ref = chunks(store, name)[number]
     spoil(path, ref.offset + 64 + ref.length // 2)
     with opened(path) as store:
-        assert store.digests() == saved_file[1]
+        assert store.stream.digests() == saved_file[1]
         reports = {kind: store._fold.reports[kind] for kind in NAMES}
         assert {kind: report.replayed_events for kind, report in reports.items()} == {
             kind: last - first + 1 if kind == name else 0 for kind in NAMES
@@ -152,7 +152,7 @@ def test_a_damaged_page_costs_the_events_of_its_chunks(
         (page,) = store._log.toc().saved(projection_key(store._fold.registry.make("frames"))).chunks
     spoil(path, page.offset + 70)
     with opened(path) as store:
-        assert store.digests() == saved_file[1]
+        assert store.stream.digests() == saved_file[1]
         reports = store._fold.reports
         assert [reports[name].replayed_events for name in NAMES] == [CHUNKS[-1][1]] * 3
         store.checkpoint()
@@ -174,7 +174,7 @@ def test_a_damaged_ledger_costs_the_digests_of_earlier_checkpoints(
         assert ledger is not None
     spoil(path, ledger.offset + 70)
     with opened(path) as store:
-        assert store.digests() == saved_file[1]
+        assert store.stream.digests() == saved_file[1]
         assert [store._fold.reports[name].replayed_events for name in NAMES] == [0, 0, 0]
         assert not store.verify().ok
         store.checkpoint()

@@ -116,7 +116,7 @@ def test_a_payload_that_cannot_be_decoded_under_a_bad_chunk_is_corrupt(
                 store.search("wax")
         assert len(store.at(5).search("wax", k=20)) == 5
         with pytest.raises(Corrupt, match="payload of event 6"):
-            store.rebuild("frames")
+            store.upkeep.rebuild("frames")
 
 
 def test_a_resumed_rebuild_over_a_bad_chunk_is_corrupt(
@@ -133,13 +133,13 @@ def test_a_resumed_rebuild_over_a_bad_chunk_is_corrupt(
         store.put_frames([f"wax {number}" for number in range(1_500)])
         store.checkpoint()
         with pytest.raises(Killed):
-            store.rebuild("frames", killed_at(1_024))
+            store.upkeep.rebuild("frames", killed_at(1_024))
         assert any(key.endswith("~") for key in store._log.toc().projections)
     with cerata.open(path) as store:
         plant_undecodable(monkeypatch, 6)
         monkeypatch.setattr(fold_module, "read_chunk", unreadable)
         with pytest.raises(Corrupt, match="payload of event 6"):
-            store.rebuild("frames")
+            store.upkeep.rebuild("frames")
 
 
 def test_a_state_that_changes_during_a_rebuild_is_corrupt(
@@ -148,7 +148,7 @@ def test_a_state_that_changes_during_a_rebuild_is_corrupt(
     """The check of a complete block runs within the fold, outside of what saves."""
     with cerata.open(tmp_path / "a.cera") as store:
         store.put_frames([f"wax {number}" for number in range(10)])
-        before = store.digests()
+        before = store.stream.digests()
 
         def damaged(*_: object) -> None:
             raise StateDamaged("a row is another one in memory")
@@ -156,8 +156,8 @@ def test_a_state_that_changes_during_a_rebuild_is_corrupt(
         with monkeypatch.context() as patch:
             patch.setattr(rebuild_module, "apply_events", damaged)
             with pytest.raises(Corrupt, match="'frames' changed while it was rebuilt: a row"):
-                store.rebuild("frames")
-        assert store.digests() == before
+                store.upkeep.rebuild("frames")
+        assert store.stream.digests() == before
 
 
 def test_a_payload_that_can_be_decoded_again_is_folded(
@@ -190,7 +190,9 @@ def test_a_damaged_vector_behind_a_block_boundary_is_corrupt(
             return np.ones(4, np.float32).tobytes()
 
         monkeypatch.setattr(Event, "attached", attached)
-        store.put_frames(["with a vector"] * 20, embeddings=[np.ones(4)] * 20, space="test/4")
+        store.put_frames(
+            ["with a vector"] * 20, vectors=cerata.Vectors(dense=[np.ones(4)] * 20, space="test/4")
+        )
         with pytest.raises(Corrupt, match=f"damaged after event {damaged - 1:,}"):
             store._fold.vectors()
         assert store._fold.vectors(damaged - 1).seq == damaged - 1
@@ -204,10 +206,10 @@ def test_an_apply_that_reads_its_own_projection_is_refused(tmp_path: Path) -> No
         handles = ("putFrame",)
 
         def apply(self, events: object) -> None:
-            store.projection("reading")
+            store.stream.projection("reading")
 
     with cerata.open(tmp_path / "a.cera", projections=[Reading]) as store:
         store.put_frame("wax")
         with pytest.raises(cerata.ProjectionFailed) as caught:
-            store.projection("reading")
+            store.stream.projection("reading")
         assert isinstance(caught.value.__cause__, InvalidInput)

@@ -16,14 +16,14 @@ PRINT_DIGESTS = """
 import sys, cerata
 with cerata.open(sys.argv[1], mode="r") as store:
     for replay in (False, True):
-        for name, digest in sorted(store.digests(replay=replay).items()):
+        for name, digest in sorted(store.stream.digests(replay=replay).items()):
             print(name, digest.hex())
 """
 
 
 def write_history(path: Path) -> None:
     """A history with every kind of event that a store writes, a checkpoint and a tail."""
-    with cerata.open(path, ring_bytes=1 << 16) as store:
+    with cerata.open(path, options=cerata.OpenOptions(ring_bytes=1 << 16)) as store:
         ids = store.put_frames([f"wörd{n % 13} text {n}" for n in range(300)]).ids
         for number in range(0, 100, 7):
             store.delete(ids[number])
@@ -31,7 +31,7 @@ def write_history(path: Path) -> None:
             store.supersede(ids[number], f"better {number}")
         store.remember("# A\n" + "\n\n".join(f"## B{n}\n" + "w " * 500 for n in range(5)), uri="u")
         store.checkpoint()
-        store.put_frame(b"bytes", search_text="späte Notiz", tags=["x"])
+        store.put_frame(b"bytes", tags=["x"], options=cerata.PutOptions(search_text="späte Notiz"))
         store.delete(ids[250])
 
 
@@ -91,7 +91,7 @@ def test_two_stores_that_save_at_once_leave_one_whole_checkpoint(tmp_path: Path)
         second.checkpoint()
         assert first.verify().ok
     with cerata.open(path, mode="r") as store:
-        assert store.digests() == store.digests(replay=True)
+        assert store.stream.digests() == store.stream.digests(replay=True)
         reports = store._fold.reports
         assert {report.replayed_events for report in reports.values()} == {0}
         assert {report.restored_events for report in reports.values()} == {61}

@@ -33,9 +33,9 @@ def opened(disk: Disk) -> Store:
 
 def fill(store: Store) -> None:
     """Events 1 and 2 hold the secret, 3 and 4 do not."""
-    store.put_frame(f"Ann hides the {WORD}.", embedding=[1.0, 0.0], space="toy")
+    store.put_frame(f"Ann hides the {WORD}.", vectors=cerata.Vectors(dense=[1.0, 0.0], space="toy"))
     store.assert_fact("ann", "hides", Entity(WORD), evidence=[(1, 14, 21)])
-    store.put_frame("Bob eats an apple.", embedding=[0.0, 1.0], space="toy")
+    store.put_frame("Bob eats an apple.", vectors=cerata.Vectors(dense=[0.0, 1.0], space="toy"))
     store.assert_fact("bob", "eats", Entity("apple"))
 
 
@@ -45,12 +45,12 @@ def answers(store: Store) -> dict[str, object]:
         "frames": [frame.text for frame in store.frames()],
         "text": [hit.id for hit in store.search(WORD, mode="text")],
         "facts": [str(fact) for fact in store.facts()],
-        "graph": str(store.neighbours("ann")) if store.facts("ann") else "",
+        "graph": str(store.graph.neighbours("ann")) if store.facts("ann") else "",
         "vectors": [hit.id for hit in store.search(np.array([1.0, 0.0]), mode="vector")],
-        "vector": str(store.embedding(3)),
-        "fact words": [hit.fact.id for hit in store.search_facts(WORD)],
+        "vector": str(store.embeddings.of(3)),
+        "fact words": [hit.fact.id for hit in store.graph.search(WORD)],
         "context": WORD in store.recall(WORD).text,
-        "digests": store.digests(),
+        "digests": store.stream.digests(),
     }
 
 
@@ -87,7 +87,7 @@ def test_a_handle_that_meets_an_erasure_answers_as_a_new_one(is_saved_before: bo
     assert WORD not in str(after)
     with opened(disk) as other:
         assert answers(other) == after == answers(store)
-        assert other.digests(replay=True) == after["digests"]
+        assert other.stream.digests(replay=True) == after["digests"]
     assert store.frame(1).kind == "erased"
     store.checkpoint()
     store.put_frame("Carl peels a pear.")
@@ -146,7 +146,7 @@ def test_another_value_in_the_same_file_drops_what_was_folded() -> None:
         assert {one.name for one in kept} >= {"frames", "fulltext"}
         replaced = fold.replaced
         publish_erased(disk, 5)
-        store.refresh()
+        store.stream.refresh()
         assert store._log.erased == 5
         assert [hit.id for hit in store.search(WORD, mode="text")] == [1]
         assert fold.replaced == replaced + 1
@@ -210,9 +210,9 @@ def test_a_rebuild_that_an_erasure_overtakes_begins_again(monkeypatch: pytest.Mo
             erase(disk, {1, 2}, erased=5)
 
     monkeypatch.setattr(rebuild_module, "apply_events", then_erase)
-    store.rebuild("fulltext")
+    store.upkeep.rebuild("fulltext")
     assert store.search(WORD) == []
     assert not is_saved(disk)
     assert [key for key in store._log.toc().projections if key.endswith("~")] == []
-    assert store.digests() == store.digests(replay=True)
+    assert store.stream.digests() == store.stream.digests(replay=True)
     store.close()

@@ -118,7 +118,7 @@ def test_one_process_checkpoints_and_the_other_folds_nothing(tmp_path: Path) -> 
 def test_who_does_not_get_the_lock_goes_on(tmp_path: Path) -> None:
     """Two ranges later it goes on without the lock: the holder may be idle."""
     path = tmp_path / "a.cera"
-    with cerata.open(path, sync=1 << 30) as store:
+    with cerata.open(path, options=cerata.OpenOptions(sync=1 << 30)) as store:
         holder = store._log.environment.storage.open(str(path), mode="rw")
         assert holder.try_lock(LockName.MAINTENANCE, exclusive=True)
         assert not any(count.is_some for count in put(store, 3 * RANGE_SEQS_MAX - 200))
@@ -130,7 +130,10 @@ def test_who_does_not_get_the_lock_goes_on(tmp_path: Path) -> None:
 def test_another_process_takes_over_from_an_idle_maintainer(tmp_path: Path) -> None:
     """A range after the one that the maintainer left."""
     path = tmp_path / "a.cera"
-    with cerata.open(path, sync=1 << 30) as idle, cerata.open(path, sync=1 << 30) as active:
+    with (
+        cerata.open(path, options=cerata.OpenOptions(sync=1 << 30)) as idle,
+        cerata.open(path, options=cerata.OpenOptions(sync=1 << 30)) as active,
+    ):
         put(active, 100)
         put(idle, RANGE_SEQS_MAX + 2_500)
         put(active, 2 * RANGE_SEQS_MAX - 2_700)
@@ -142,7 +145,7 @@ def test_another_process_takes_over_from_an_idle_maintainer(tmp_path: Path) -> N
 def test_the_lock_is_free_after_each_checkpoint(tmp_path: Path) -> None:
     """So another process can compact."""
     path = tmp_path / "a.cera"
-    with cerata.open(path, sync=1 << 30) as store:
+    with cerata.open(path, options=cerata.OpenOptions(sync=1 << 30)) as store:
         put(store, RANGE_SEQS_MAX + 2_500)
         assert spans(store, "frames")
         probe = store._log.environment.storage.open(str(path), mode="rw")
@@ -163,7 +166,7 @@ def test_a_checkpoint_of_another_process_ends_the_steps(tmp_path: Path) -> None:
 
 def _save(path: Path) -> None:
     """Write a file whose checkpoint has six chunks of each projection."""
-    with cerata.open(path, sync=1 << 30) as store:
+    with cerata.open(path, options=cerata.OpenOptions(sync=1 << 30)) as store:
         put(store, 3_000)
         store.put_frame("a honey bee")
 
@@ -179,7 +182,7 @@ def test_a_large_checkpoint_is_restored_in_steps(tmp_path: Path) -> None:
         counts[-1] += 1
         return read_chunk(self, *arguments)  # type: ignore[arg-type]
 
-    with cerata.open(path, sync=1 << 30) as store:
+    with cerata.open(path, options=cerata.OpenOptions(sync=1 << 30)) as store:
         # A put looks for the embedder in use.
         put(store, 100)
         with pytest.MonkeyPatch.context() as patch:
@@ -200,7 +203,7 @@ def test_a_process_that_read_little_loads_the_state_late(
     monkeypatch.setattr(gradual_checkpoint, "_LOAD_SHARE", 1)
     path = tmp_path / "a.cera"
     _save(path)
-    with cerata.open(path, sync=1 << 30) as store:
+    with cerata.open(path, options=cerata.OpenOptions(sync=1 << 30)) as store:
         put(store, 2_900)
         assert not store._fold._partial
         assert store._fold.folded_seq() < 0
@@ -216,7 +219,7 @@ def test_a_process_that_read_the_state_checkpoints_at_once(
     monkeypatch.setattr(gradual_checkpoint, "_LOAD_SHARE", 1)
     path = tmp_path / "a.cera"
     _save(path)
-    with cerata.open(path, sync=1 << 30) as store:
+    with cerata.open(path, options=cerata.OpenOptions(sync=1 << 30)) as store:
         store.checkpoint()
         put(store, 2_900)
         assert spans(store, "frames") == [(1, 4096)]
@@ -226,7 +229,7 @@ def test_a_read_continues_a_restoration_of_steps(tmp_path: Path) -> None:
     """The chunks that the steps have loaded are not read again."""
     path = tmp_path / "a.cera"
     _save(path)
-    with cerata.open(path, sync=1 << 30) as store:
+    with cerata.open(path, options=cerata.OpenOptions(sync=1 << 30)) as store:
         put(store, 1_100)
         restored = {name: partial.seq for name, (_, partial) in store._fold._partial.items()}
         assert list(restored.values()) == [2_048]
@@ -245,7 +248,7 @@ def test_a_damaged_chunk_is_folded_again_in_steps(tmp_path: Path) -> None:
     with cerata.open(path, mode="r") as store:
         damaged = chunks(store, "frames")[1]
     spoil(path, damaged.offset + 70)
-    with cerata.open(path, sync=1 << 30) as store:
+    with cerata.open(path, options=cerata.OpenOptions(sync=1 << 30)) as store:
         put(store, 5_000)
         assert spans(store, "frames") == [(1, 4096)]
         assert store.verify().ok

@@ -34,7 +34,7 @@ def saved_of(store: Store, name: str) -> SavedProjection:
 def check(path: Path, replayed: int = 0) -> None:
     """Check that a new process has the state of a replay, after so many folded events."""
     with cerata.open(path, mode="r") as store:
-        assert store.digests() == store.digests(replay=True)
+        assert store.stream.digests() == store.stream.digests(replay=True)
         assert {report.replayed_events for report in store._fold.reports.values()} == {replayed}
         assert store.verify().ok
 
@@ -79,7 +79,7 @@ def test_a_skipped_range_gives_the_state_of_its_events() -> None:
             for projection in (folded, skipped):
                 projection.check()
                 projection.apply(events[COUNT:])
-            assert skipped.digest() == folded.digest() == store.digests()[name]
+            assert skipped.digest() == folded.digest() == store.stream.digests()[name]
             assert skipped.chunk(4_608) == folded.chunk(4_608)
             assert is_idle(folded.chunk(4_608)) is (name not in ("frames", "fulltext"))
 
@@ -91,7 +91,7 @@ def test_ranges_without_effects_have_no_chunk_between_others(tmp_path: Path) -> 
         store.put_frame("green tea")
         idle(store, 3 * 4_096)
         store.put_frame("black tea")
-        store.tag("now")
+        store.history.tag("now")
         store.checkpoint()
         assert spans(store, "frames") == [(1, 4_096), (12_289, 12_291)]
         assert spans(store, "tags") == [(12_289, 12_291)]
@@ -110,7 +110,7 @@ def test_projections_that_are_saved_together_share_a_manifest_and_a_ledger(tmp_p
         assert len({page.extent for state in states for page in state.chunks}) == 1
         assert len({state.ledger.extent for state in states if state.ledger is not None}) == 1
         assert len({state.ledger for state in states}) == 4
-        store.rebuild("frames")
+        store.upkeep.rebuild("frames")
         assert [saved_of(store, name) for name in ("fulltext", "facts", "facttext")] == states[1:]
         assert saved_of(store, "frames").chunks[0].extent != states[0].chunks[0].extent
     check(path)
@@ -126,10 +126,10 @@ def test_a_damaged_manifest_makes_a_replay_necessary_and_loses_nothing(tmp_path:
         store.checkpoint()
         head = store.head.seq
         (page,) = saved_of(store, "frames").chunks
-        digests = store.digests()
+        digests = store.stream.digests()
     spoil(path, page.offset + 70)
     with cerata.open(path) as store:
-        assert store.digests() == digests
+        assert store.stream.digests() == digests
         replayed = {name: store._fold.reports[name].replayed_events for name in BUILT_IN}
         assert replayed == {
             name: head if name in ("frames", "fulltext") else 0 for name in BUILT_IN
@@ -168,7 +168,7 @@ def test_a_missing_chunk_is_found(tmp_path: Path) -> None:
         assert verification.diverging == ("frames",)
         assert verification.divergences[0].seq == 1_025
     with cerata.open(path) as store:
-        (divergence,) = store.rebuild("frames").divergences
+        (divergence,) = store.upkeep.rebuild("frames").divergences
         assert "is missing" in divergence.text
         assert store.verify().ok
     check(path)
@@ -183,7 +183,7 @@ def test_a_chunk_of_other_events_is_no_gap(tmp_path: Path) -> None:
         first, *rest = chunks(store, "frames")
         save_instead(store, "frames", [first._replace(last_seq=500), *rest])
     with cerata.open(path) as store:
-        assert store.digests() == store.digests(replay=True)
+        assert store.stream.digests() == store.stream.digests(replay=True)
         assert store._fold.reports["frames"].replayed_events == 512
 
 
@@ -195,8 +195,8 @@ def test_a_fork_of_an_earlier_point_keeps_empty_states() -> None:
             store.put_frame("green tea")
             store.checkpoint()
         for point in (512 * 8, 512 * 11):
-            with store.fork(at=point) as fork:
+            with store.upkeep.fork(at=point) as fork:
                 states = {name: saved_of(fork, name).seq for name in BUILT_IN}
                 kept = {name for name, seq in states.items() if seq == point}
                 assert kept == BUILT_IN.keys() - {"frames", "fulltext"}
-                assert fork.digests() == fork.digests(replay=True)
+                assert fork.stream.digests() == fork.stream.digests(replay=True)

@@ -40,15 +40,17 @@ def fill(path: Path, frames: int = 60) -> None:
             for number in range(frames):
                 vector = np.array([number, 1, frames - number], np.float32)
                 store.put_frame(
-                    f"note {number} about wax", tags=["wax"], embedding=vector, space=SPACE
+                    f"note {number} about wax",
+                    tags=["wax"],
+                    vectors=cerata.Vectors(dense=vector, space=SPACE),
                 )
         store.delete(3)
         first = store.assert_fact("alice", "lives in", Entity("paris"))
         second = store.assert_fact("alice", "lives in", Entity("rome"))
-        store.link(second, "supersedes", first)
-        store.put_entity("alice smith")
-        store.merge_entities("alice", "alice smith")
-        store.tag("named")
+        store.graph.link(second, "supersedes", first)
+        store.graph.name("alice smith")
+        store.graph.merge("alice", "alice smith")
+        store.history.tag("named")
         session_of(store).write([cerata.Draft(Spent(tag="a", cents=5))])
 
 
@@ -58,10 +60,10 @@ def answers(store: Store) -> list[object]:
         [(hit.id, hit.score) for hit in store.search("wax", k=100)],
         [(hit.id, hit.score) for hit in store.search(np.array([1.0, 1.0, 0.0]), k=7)],
         [str(fact) for fact in store.facts("alice")],
-        [str(link) for link in store.links()],
-        [str(found.fact) for found in store.search_facts("where does alice live")],
-        list(store.projection("spending").rows.items()),
-        store.tags(),
+        [str(link) for link in store.graph.links()],
+        [str(found.fact) for found in store.graph.search("where does alice live")],
+        list(store.stream.projection("spending").rows.items()),
+        store.history.tags(),
         len(list(store.frames())),
     ]
     return found
@@ -110,7 +112,7 @@ def check_after_interrupts(path: Path, share: int) -> int:
     shutil.copy(path, copy)
     count = entries(copy)
     with cerata.open(copy, projections=[Spending]) as store:
-        expected, digests = answers(store), store.digests(replay=True)
+        expected, digests = answers(store), store.stream.digests(replay=True)
     tried = 0
     ignored: list[object] = []
     with pytest.MonkeyPatch.context() as patch:
@@ -125,7 +127,9 @@ def check_after_interrupts(path: Path, share: int) -> int:
                 except (KeyboardInterrupt, MemoryError):
                     tried += 1
                 assert answers(store) == expected, f"other answers after {error} at entry {at}"
-                assert store.digests() == digests, f"other digests after {error} at entry {at}"
+                assert store.stream.digests() == digests, (
+                    f"other digests after {error} at entry {at}"
+                )
                 store.checkpoint()
             with cerata.open(copy, projections=[Spending]) as store:
                 assert answers(store) == expected
@@ -187,14 +191,14 @@ def test_an_interrupt_between_two_columns_leaves_no_row(
     path = tmp_path / "a.cera"
     fill(path)
     with cerata.open(path, projections=[Spending]) as store:
-        expected = store.digests(replay=True)
+        expected = store.stream.digests(replay=True)
     with cerata.open(path, projections=[Spending]) as store:
         with monkeypatch.context() as patch:
             patch.setattr(Names, "code", interrupted(Names.code, 2))
             with pytest.raises(KeyboardInterrupt):
                 store.search("wax")
         assert len(store.search("wax", k=100)) == 59
-        assert store.digests() == expected
+        assert store.stream.digests() == expected
 
 
 def test_a_checkpoint_of_a_changed_item_is_refused_and_folded_again(tmp_path: Path) -> None:
@@ -219,7 +223,7 @@ def test_a_checkpoint_of_a_changed_item_is_refused_and_folded_again(tmp_path: Pa
         projection._own.rows["a"] = 6
 
     with cerata.open(path, projections=[Spending]) as store:
-        expected = store.digests(replay=True)
+        expected = store.stream.digests(replay=True)
         for name, damage in (
             ("frames", change),
             ("facts", shorten),
@@ -227,12 +231,12 @@ def test_a_checkpoint_of_a_changed_item_is_refused_and_folded_again(tmp_path: Pa
             ("spending", spend),
         ):
             store.put_frame(f"one more for {name}")
-            expected = store.digests(replay=True)
+            expected = store.stream.digests(replay=True)
             store._fold.using(name, None, damage)
             store.checkpoint()
-            assert store.digests() == expected, name
+            assert store.stream.digests() == expected, name
     with cerata.open(path, projections=[Spending]) as store:
-        assert store.digests() == expected
+        assert store.stream.digests() == expected
         assert store.verify().ok
 
 
@@ -243,7 +247,7 @@ def test_a_checkpoint_of_a_complete_block_is_held_against_its_leaf(tmp_path: Pat
         store._fold._try_from = 1 << 62
         for _ in range(9):
             store.put_frames([f"note {number}" for number in range(500)])
-        expected = store.digests(replay=True)
+        expected = store.stream.digests(replay=True)
         frames = store._fold.frames()
         assert frames.seq == 4_500
 
@@ -257,7 +261,7 @@ def test_a_checkpoint_of_a_complete_block_is_held_against_its_leaf(tmp_path: Pat
 
         store._fold.using("frames", None, change)
         store.checkpoint()
-        assert store.digests() == expected
+        assert store.stream.digests() == expected
         assert store.verify().ok
 
 

@@ -115,7 +115,7 @@ def test_puts_go_on_where_a_fold_leaves_the_process() -> None:
         with suppress(SystemExit):
             put(store, 500)
     with pytest.raises(SystemExit):
-        store.projection(Leaving)
+        store.stream.projection(Leaving)
     assert len(store) == 5_000
     with pytest.raises(SystemExit):
         store.close()
@@ -131,7 +131,7 @@ def test_puts_go_on_where_a_projection_raises_elsewhere(monkeypatch: pytest.Monk
         put(store, 500)
         put(store, 2_500)
         assert store._fold._saved_seq() == 4_096
-        assert store.projection(Fickle).rows["seen"] == 8_000
+        assert store.stream.projection(Fickle).rows["seen"] == 8_000
 
 
 def test_a_read_does_not_wait_to_save_what_it_folded(

@@ -43,8 +43,8 @@ def test_it_is_read_at_any_basis(tmp_path: Path) -> None:
     with cerata.open(tmp_path / "a.cera", projections=[Spending]) as store:
         spend(store, 1_300)
         for n in (0, 1, 511, 512, 513, 1_024, 1_299, 1_300):
-            assert dict(store.at(n).projection("spending").rows) == expected(store, n)
-        assert store.projection(Spending).rows["tea0"] == expected(store, 1_300)["tea0"]
+            assert dict(store.at(n).stream.projection("spending").rows) == expected(store, n)
+        assert store.stream.projection(Spending).rows["tea0"] == expected(store, 1_300)["tea0"]
         assert store.verify().ok
 
 
@@ -54,19 +54,19 @@ def test_it_comes_back_from_its_checkpoint(tmp_path: Path) -> None:
     with cerata.open(path, projections=[Spending]) as store:
         spend(store, 1_300)
         session_of(store).write(
-            [cerata.Draft(Spent(tag="tea0", cents=-store.projection(Spending).rows["tea0"]))]
+            [cerata.Draft(Spent(tag="tea0", cents=-store.stream.projection(Spending).rows["tea0"]))]
         )
         store.checkpoint()
-        digests = store.digests()
+        digests = store.stream.digests()
     with cerata.open(path, projections=[Spending]) as store:
-        assert "tea0" not in store.projection(Spending).rows
-        assert dict(store.projection(Spending).rows) == expected(store, 1_301)
+        assert "tea0" not in store.stream.projection(Spending).rows
+        assert dict(store.stream.projection(Spending).rows) == expected(store, 1_301)
         report = store._fold.reports["spending"]
         assert (report.restored_events, report.replayed_events) == (1_301, 0)
         spend(store, 300, 7)
-        assert dict(store.projection(Spending).rows) == expected(store, 1_601)
-        assert store.digests() == store.digests(replay=True)
-        assert store.digests() != digests
+        assert dict(store.stream.projection(Spending).rows) == expected(store, 1_601)
+        assert store.stream.digests() == store.stream.digests(replay=True)
+        assert store.stream.digests() != digests
         assert store.verify().ok
 
 
@@ -80,9 +80,9 @@ def test_who_does_not_know_it_carries_it(tmp_path: Path) -> None:
         store.put_frames([f"text {n}" for n in range(600)])
         store.checkpoint()
         with pytest.raises(NotFound, match="'spending'"):
-            store.projection("spending")
+            store.stream.projection("spending")
     with cerata.open(path, projections=[Spending]) as store:
-        assert dict(store.projection("spending").rows) == expected(store, 700)
+        assert dict(store.stream.projection("spending").rows) == expected(store, 700)
         report = store._fold.reports["spending"]
         assert (report.restored_events, report.replayed_events) == (700, 0)
         assert store.verify().ok
@@ -99,17 +99,17 @@ def test_code_that_raises_is_named_and_harms_nothing_else(tmp_path: Path) -> Non
         store.put_frame("still here")
         for _ in range(2):
             with pytest.raises(ProjectionFailed, match=r"event 32 .*cannot divide") as caught:
-                store.projection("spending")
+                store.stream.projection("spending")
             assert (caught.value.projection, caught.value.seq) == ("spending", 32)
             assert isinstance(caught.value.__cause__, ZeroDivisionError)
-        assert dict(store.at(31).projection("spending").rows) == expected(store, 31)
+        assert dict(store.at(31).stream.projection("spending").rows) == expected(store, 31)
         assert store.search("still here")
         store.checkpoint()
         found = store.verify()
         assert not found.divergences
         assert any("event 32" in note for note in found.notes)
     with cerata.open(path, projections=[Spending]) as store:
-        assert dict(store.at(31).projection("spending").rows) == expected(store, 31)
+        assert dict(store.at(31).stream.projection("spending").rows) == expected(store, 31)
     with cerata.open(path) as store:
         assert store.verify().ok
 
@@ -118,13 +118,13 @@ def test_rows_of_a_view_do_not_change() -> None:
     """Whoever holds a view may not write into it."""
     with cerata.open(":memory:", projections=[Spending]) as store:
         spend(store, 3)
-        view = store.at("HEAD").projection(Spending)
+        view = store.at("HEAD").stream.projection(Spending)
         with pytest.raises(ReadOnly):
             view.rows["tea"] = 1
         with pytest.raises(ReadOnly):
             view.rows.pop("tea0")
         spend(store, 3)
-        assert sum(view.rows.values()) < sum(store.projection(Spending).rows.values())
+        assert sum(view.rows.values()) < sum(store.stream.projection(Spending).rows.values())
 
 
 class _Named(RowProjection[str, int]):
@@ -183,7 +183,7 @@ def test_an_event_that_nobody_here_knows_may_be_handled() -> None:
     own = type("Own", (_Named,), {"name": "own", "handles": ("putFrme", "putFrame")})
     with cerata.open(":memory:", projections=[own]) as store:
         store.put_frame("x")
-        assert dict(store.projection("own").rows) == {}
+        assert dict(store.stream.projection("own").rows) == {}
 
 
 @pytest.mark.parametrize("given", [None, Spending, "spending", 5, {"spending": Spending}])
@@ -217,13 +217,13 @@ def test_a_scope_does_not_see_the_rows_of_all() -> None:
     """What is narrowed may not be widened by a projection."""
     store = cerata.open(":memory:", scope={"tenant": "a"}, projections=[Spending])
     with store, pytest.raises(Unsupported):
-        store.projection("spending")
+        store.stream.projection("spending")
 
 
 def test_a_built_in_one_has_its_own_reads() -> None:
     """It has no rows."""
     with cerata.open(":memory:") as store, pytest.raises(InvalidInput, match="built-in"):
-        store.projection("frames")
+        store.stream.projection("frames")
 
 
 def test_verify_names_the_event_from_which_rows_in_memory_differ(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def state_of(store: Store) -> tuple[dict[str, bytes], Chunks]:
         for name, each in saved.items()
     }
     assert not any(key.endswith("~") for key in toc.projections)
-    return store.digests(), chunks
+    return store.stream.digests(), chunks
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
@@ -96,7 +96,7 @@ def test_any_number_of_workers_gives_the_same_bytes(
 ) -> None:
     with opened(filled) as store:
         before = state_of(store)
-        result = store.rebuild(workers=workers)
+        result = store.upkeep.rebuild(workers=workers)
         assert (result.equal, result.unmatched, result.seq) == (True, (), EVENTS)
         assert state_of(store) == before
         assert result.digests == before[0]
@@ -117,9 +117,9 @@ def test_every_kind_of_event_gives_the_same_bytes(
             log.append(batch.drafts)
     with opened(path) as store:
         store.checkpoint()
-        assert store.rebuild().equal
+        assert store.upkeep.rebuild().equal
         before = state_of(store)
-        assert store.rebuild(workers=workers).equal
+        assert store.upkeep.rebuild(workers=workers).equal
         assert state_of(store) == before
     assert folded == [4_096, 8_192]
 
@@ -128,13 +128,13 @@ def test_a_killed_rebuild_of_workers_continues(filled: Path, folded: list[int]) 
     with opened(filled) as store:
         before = state_of(store)
         with pytest.raises(Killed):
-            store.rebuild(workers=2, progress=killed_at(8_192))
+            store.upkeep.rebuild(workers=2, progress=killed_at(8_192))
         store._log.abandon()
     with opened(filled) as store:
         side = [key for key in store._log.toc().projections if key.endswith("~")]
         assert {store._log.toc().saved(key).seq for key in side} == {4_096}
         folded.clear()
-        assert store.rebuild(workers=3).equal
+        assert store.upkeep.rebuild(workers=3).equal
         assert state_of(store) == before
     assert folded == [8_192, 12_288]
 
@@ -161,11 +161,11 @@ def test_a_range_that_differs_is_named_and_the_rest_is_folded_here(
         fill(store, EVENTS, batch=1_000)
         store.checkpoint()
     with opened(path) as store:
-        right = store.digests(replay=True)
-        assert store.digests() != right
-        result = store.rebuild(workers=2)
+        right = store.stream.digests(replay=True)
+        assert store.stream.digests() != right
+        result = store.upkeep.rebuild(workers=2)
         assert [(each.projection, each.seq) for each in result.divergences] == [("frames", *lost)]
-        assert store.digests() == right == result.digests
+        assert store.stream.digests() == right == result.digests
         assert store.verify().ok
 
 
@@ -188,7 +188,7 @@ def test_workers_that_end_at_once_cost_only_time(
         before = state_of(store)
         monkeypatch.setattr(sys, "executable", "/bin/false")
         monkeypatch.setattr(range_workers, "fold_free_ranges", _fold_none)
-        assert store.rebuild(workers=3).equal
+        assert store.upkeep.rebuild(workers=3).equal
         assert state_of(store) == before
     assert folded == [4_096, 8_192, 12_288]
 
@@ -214,7 +214,7 @@ def test_a_worker_that_dies_with_a_range_leaves_the_rest_to_the_caller(
     monkeypatch.setattr(range_workers, "folded_range", slow)
     with opened(filled) as store:
         before = state_of(store)
-        assert store.rebuild(workers=2).equal
+        assert store.upkeep.rebuild(workers=2).equal
         assert state_of(store) == before
         assert store.verify().ok
     assert folded in ([], [4_096], [4_096, 8_192])
@@ -225,7 +225,7 @@ def test_equal_chunks_of_workers_are_not_written_again(filled: Path) -> None:
     with opened(filled) as store:
         size = filled.stat().st_size
         old = {name: chunks(store, name) for name in store._fold.registry.names}
-        assert store.rebuild(workers=2).equal
+        assert store.upkeep.rebuild(workers=2).equal
         assert {name: chunks(store, name) for name in store._fold.registry.names} == old
         assert filled.stat().st_size - size < 300_000
 
@@ -262,7 +262,7 @@ def test_workers_that_are_killed_at_random_leave_the_same_file(
         monkeypatch.setattr(kind, "__init__", doomed)
     with opened(filled) as store:
         before = state_of(store)
-        assert store.rebuild(workers=3).equal
+        assert store.upkeep.rebuild(workers=3).equal
         assert state_of(store) == before
         assert store.verify().ok
     for timer in timers:
@@ -289,12 +289,12 @@ def test_a_faulty_projection_of_the_user_fails_beside_workers(
         monkeypatch.setattr(Spending, "apply", faulty)
         if fault == "raises":
             with pytest.raises(ProjectionFailed):
-                store.rebuild(workers=2)
+                store.upkeep.rebuild(workers=2)
         else:
-            assert store.rebuild(workers=2).seq == seq
+            assert store.upkeep.rebuild(workers=2).seq == seq
     monkeypatch.undo()
     with opened(filled) as store:
-        assert store.rebuild().seq == seq
+        assert store.upkeep.rebuild().seq == seq
         assert store.verify().ok
 
 
@@ -312,14 +312,14 @@ def test_an_old_state_that_differs_is_named_to_the_event_of_a_row(tmp_path: Path
         fill(store, 300)
         store.checkpoint()
     with opened(path) as store:
-        result = store.rebuild()
+        result = store.upkeep.rebuild()
         assert [(each.projection, each.seq) for each in result.divergences] == [("spending", rare)]
         assert not result.equal
         assert f"spending: a chunk is not what its events give, from event {rare}" in str(
             result.divergences[0]
         )
-        assert store.projection(Spending).rows["rare"] == 3
-        assert store.rebuild().equal
+        assert store.stream.projection(Spending).rows["rare"] == 3
+        assert store.upkeep.rebuild().equal
         assert store.verify().ok
 
 
@@ -329,4 +329,4 @@ def test_a_wrong_number_of_workers_is_refused(tmp_path: Path, workers: Any) -> N
         opened(tmp_path / "a.cera") as store,
         pytest.raises(cerata.InvalidInput, match="workers must be a whole number from 1 to 64"),
     ):
-        store.rebuild(workers=workers)
+        store.upkeep.rebuild(workers=workers)

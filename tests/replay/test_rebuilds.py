@@ -32,7 +32,7 @@ def test_a_rebuild_goes_on_where_it_was_killed(
     with opened(path) as store:
         fill(store, 3_000)
         store.checkpoint()
-        digests, old = store.digests(), chunks(store, "fulltext")
+        digests, old = store.stream.digests(), chunks(store, "fulltext")
     seen: list[int] = []
 
     def until(stop: int) -> Callable[[str, int, int], None]:
@@ -46,22 +46,22 @@ def test_a_rebuild_goes_on_where_it_was_killed(
 
     with opened(path) as store:
         with pytest.raises(Killed):
-            store.rebuild("fulltext", until(1_536))
+            store.upkeep.rebuild("fulltext", until(1_536))
         store._log.abandon()
     with opened(path) as store:
         assert chunks(store, "fulltext") == old
         assert [key for key in store._log.toc().projections if key.endswith("~")] != []
         assert store.search("honey")
         seen.clear()
-        store.rebuild("fulltext", until(10_000))
+        store.upkeep.rebuild("fulltext", until(10_000))
         assert seen[0] == 2_048
         assert seen[-1] == 3_000
         assert [key for key in store._log.toc().projections if key.endswith("~")] == []
         # Equal chunks are named, not written again.
         assert chunks(store, "fulltext") == old
-        assert store.digests() == digests
+        assert store.stream.digests() == digests
     with opened(path) as store:
-        assert store.digests() == digests
+        assert store.stream.digests() == digests
         assert store._fold.reports["fulltext"].restored_events == 3_000
         assert store.verify().ok
 
@@ -92,7 +92,7 @@ def kill_rebuild(path: Path, stop: int) -> None:
     """Rebuild the full text up to an event, and end."""
     with opened(path) as store:
         with pytest.raises(Killed):
-            store.rebuild("fulltext", killed_at(stop))
+            store.upkeep.rebuild("fulltext", killed_at(stop))
         store._log.abandon()
 
 
@@ -100,7 +100,7 @@ def check_is_rebuilt(path: Path) -> None:
     """Nothing of the side is left, and all was restored from whole chunks."""
     with opened(path) as store:
         assert [key for key in store._log.toc().projections if key.endswith("~")] == []
-        assert store.digests() == store.digests(replay=True)
+        assert store.stream.digests() == store.stream.digests(replay=True)
         report = store._fold.reports["fulltext"]
         assert (report.restored_events, report.bad_chunks) == (3_000, ())
         assert store.verify().ok
@@ -113,19 +113,19 @@ def test_a_rebuild_writes_only_chunks_that_differ(tmp_path: Path) -> None:
         fill(store, 3_000)
         store.checkpoint()
         old = chunks(store, "fulltext")
-        digests = store.digests()
+        digests = store.stream.digests()
     with opened(path) as store:
         before = path.stat().st_size
-        assert store.rebuild("fulltext").equal
+        assert store.upkeep.rebuild("fulltext").equal
         assert chunks(store, "fulltext") == old
         # A page of references, the ledger, the TOC and its footer.
         assert path.stat().st_size - before < 16_384
     spoil(path, old[2].offset + 64 + old[2].length // 2)
     with opened(path) as store:
-        assert store.rebuild("fulltext").seq == 3_000
+        assert store.upkeep.rebuild("fulltext").seq == 3_000
         new = chunks(store, "fulltext")
         assert [ref for ref in new if ref not in old] == [new[2]]
-        assert store.digests() == digests
+        assert store.stream.digests() == digests
         assert store.verify().ok
 
 
@@ -150,21 +150,21 @@ def test_a_compaction_during_a_rebuild_takes_no_chunk_away(tmp_path: Path) -> No
         store.checkpoint()
         fill(store, 1_500, seed=2)
         store.checkpoint()
-        digests = store.digests()
+        digests = store.stream.digests()
     compacted: list[int] = []
 
     def beside(_what: str, done: int, total: int) -> None:
         if done == total and not compacted:
             compacted.append(done)
             with opened(path) as other:
-                other.compact()
+                other.upkeep.compact()
 
     with opened(path) as store:
-        assert store.rebuild(["frames", "fulltext"], beside).equal
-        assert store.digests() == digests
+        assert store.upkeep.rebuild(["frames", "fulltext"], beside).equal
+        assert store.stream.digests() == digests
     assert compacted == [3_000]
     with opened(path) as store:
-        assert store.digests() == digests
+        assert store.stream.digests() == digests
         assert store._fold.reports["fulltext"].bad_chunks == ()
         assert store.verify().ok
 
@@ -177,7 +177,7 @@ def test_an_old_state_far_behind_the_head_is_compared_at_its_end(
     with opened(path) as store:
         fill(store, 5_000)
         store.checkpoint()
-        digests = store.digests()
+        digests = store.stream.digests()
     with opened(path) as store:
         monkeypatch.setattr(store._fold, "save_gradually", _save_nothing)
         fill(store, 5_000, seed=2)
@@ -185,8 +185,8 @@ def test_an_old_state_far_behind_the_head_is_compared_at_its_end(
     with opened(path) as store:
         toc = store._log.toc()
         assert {toc.saved(key).seq for key in toc.projections} == {5_000}
-        assert store.digests() != digests
-        result = store.rebuild()
+        assert store.stream.digests() != digests
+        result = store.upkeep.rebuild()
         assert (result.divergences, result.unmatched) == ((), ())
         assert store.verify().ok
 
@@ -199,7 +199,7 @@ def test_a_damaged_chunk_of_a_killed_rebuild_is_made_anew(half_rebuilt: Path) ->
         chunk = store._log.file.page(toc.saved(side).chunks[0])[0]
     spoil(half_rebuilt, chunk.offset + 64 + chunk.length // 2)
     with opened(half_rebuilt) as store:
-        store.rebuild("fulltext")
+        store.upkeep.rebuild("fulltext")
         assert store._fold.reports.get("frames") is None
     check_is_rebuilt(half_rebuilt)
 
@@ -212,10 +212,10 @@ def test_of_two_rebuilds_at_once_both_end_and_a_checkpoint_stays(half_rebuilt: P
         if done == total and not ended:
             ended.append(done)
             with opened(half_rebuilt) as other:
-                other.rebuild("fulltext")
+                other.upkeep.rebuild("fulltext")
 
     with opened(half_rebuilt) as store:
-        store.rebuild("fulltext", beside)
+        store.upkeep.rebuild("fulltext", beside)
     assert ended == [3_000]
     check_is_rebuilt(half_rebuilt)
 
@@ -230,7 +230,7 @@ def test_a_rebuild_that_another_overtook_and_left_is_whole(half_rebuilt: Path) -
             kill_rebuild(half_rebuilt, 2_560)
 
     with opened(half_rebuilt) as store:
-        store.rebuild("fulltext", beside)
+        store.upkeep.rebuild("fulltext", beside)
     assert seen[-1] == 3_000
     check_is_rebuilt(half_rebuilt)
 
@@ -238,7 +238,7 @@ def test_a_rebuild_that_another_overtook_and_left_is_whole(half_rebuilt: Path) -
 def test_what_is_being_rebuilt_is_told_from_what_serves(half_rebuilt: Path) -> None:
     """Both went by one name, and the side's seq was shown."""
     with opened(half_rebuilt, "r") as store:
-        shown = store.info()["checkpoints"]
+        shown = store.upkeep.info()["checkpoints"]
         version = FulltextProjection.version
         assert isinstance(shown, dict)
         assert shown[f"fulltext/{version}"] == 3_000

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import cerata
-from cerata import Store
+from cerata import Store, agents
 from cerata.engine.environment import Environment
 from cerata.engine.events import Attachment, Draft, Embedding, PutFrame
 from cerata.engine.integrity import hash_bytes
@@ -38,7 +38,7 @@ def put(store: Store, seed: int, **options: Any) -> None:
     source = np.random.default_rng(seed)
     matrix = source.standard_normal((COUNT, 96)).astype(np.float32)
     texts = [f"text {seed} of word{number} and others" for number in range(COUNT)]
-    store.put_frames(texts, embeddings=matrix, space="s", **options)
+    store.put_frames(texts, vectors=cerata.Vectors(dense=matrix, space="s"), **options)
 
 
 @contextmanager
@@ -72,7 +72,7 @@ def test_a_fold_reads_nothing_that_was_just_appended() -> None:
         with unread():
             assert len(store.search("word7", k=5)) > 0
             assert len(store.search(np.ones(96, np.float32), k=3)) == 3
-            assert store.projection("spending").rows["food"] == 5
+            assert store.stream.projection("spending").rows["food"] == 5
             store._fold.digests()
             store._fold.save()
         check_equal(store)
@@ -102,17 +102,29 @@ def test_vectors_that_are_not_alike_are_folded_as_from_the_file(number: float) -
         store._session.log.append([draft] * 70)
         check_equal(store)
         rows = (
-            store.search(np.ones(4, np.float32), space="t", group_by="frame")
+            store.search(
+                np.ones(4, np.float32),
+                vectors=cerata.Vectors(space="t"),
+                page=cerata.Page(group_by="frame"),
+            )
             if number == 1.0
             else ()
         )
         assert len(rows) == (10 if number == 1.0 else 0)
         put(store, 2)
-        store.put_frame(b"bytes", embedding=row, space="s", search_text="bytes")
+        store.put_frame(
+            b"bytes",
+            vectors=cerata.Vectors(dense=row, space="s"),
+            options=cerata.PutOptions(search_text="bytes"),
+        )
         put(store, 3)
-        store.put_frame("tokens", token_embedding=[row[:4]], tokens_space="q/maxsim/i1")
+        store.put_frame(
+            "tokens", vectors=cerata.Vectors(tokens=[row[:4]], tokens_space="q/maxsim/i1")
+        )
         put(store, 4)
-        store.put_frames(["other space"] * 70, embeddings=np.ones((70, 8)), space="u")
+        store.put_frames(
+            ["other space"] * 70, vectors=cerata.Vectors(dense=np.ones((70, 8)), space="u")
+        )
         check_equal(store)
 
 
@@ -120,7 +132,9 @@ def test_a_checkpoint_of_batches_in_memory_reads_no_index() -> None:
     """The place of each vector was looked up in an index that the process had just written."""
     with cerata.open("a.cera", environment=disk()) as store:
         put(store, 1)
-        store.put_frame("in the ring", embedding=np.ones(96, np.float32), space="s")
+        store.put_frame(
+            "in the ring", vectors=cerata.Vectors(dense=np.ones(96, np.float32), space="s")
+        )
         put(store, 2)
         log = store._session.log
         space = store._fold.vectors().spaces(log.head.seq)[0]
@@ -168,7 +182,7 @@ def test_events_of_another_process_are_read_from_the_file() -> None:
             put(other, seed + 1)
             other.put_frame("small")
         for each in (store, other):
-            each.refresh()
+            each.stream.refresh()
             check_equal(each)
             assert each.head.seq == 3 * (2 * COUNT + 1)
 
@@ -225,7 +239,7 @@ def test_references_within_a_batch_are_lifted_as_in_the_file() -> None:
         store.put_frame("first")
         with store.transaction():
             above = store.put_frame("above")
-            store.put_frame("below", parent=above)
+            store.put_frame("below", options=cerata.PutOptions(parent=above))
         events = list(store._session.log.recent(1, 3))
         stored = list(store._session.log.read(1, 3))
         assert [event.body for event in events] == [event.body for event in stored]
@@ -273,18 +287,21 @@ def test_members_of_an_enum_are_folded_as_the_strings_that_are_stored() -> None:
             uri=Word.NOTE,
             title=Word.TEXT,
             tags=[Word.NOTE],
-            labels=[Word.USER],
-            track=Word.NOTE,
-            parent=Number.ONE,
-            scope={"user_id": Word.USER, Word.NOTE: Number.ONE, "is_new": True},
-            embedding=row,
-            space=Word.SPACE,
-            token_embedding=[row],
-            tokens_space=Word.TOKENS,
+            vectors=cerata.Vectors(
+                dense=row, space=Word.SPACE, tokens=[row], tokens_space=Word.TOKENS
+            ),
+            options=cerata.PutOptions(
+                labels=[Word.USER],
+                track=Word.NOTE,
+                parent=Number.ONE,
+                scope={"user_id": Word.USER, Word.NOTE: Number.ONE, "is_new": True},
+            ),
         )
-        store.put_frame(b"bytes", search_text=Word.TEXT)
+        store.put_frame(b"bytes", options=cerata.PutOptions(search_text=Word.TEXT))
         store.put_frames([Word.TEXT], kind=Word.NOTE, tags=[Word.NOTE])
-        store.remember_messages([{"role": Word.USER, "content": Word.TEXT}], track=Word.NOTE)
+        agents.remember_messages(
+            store, [{"role": Word.USER, "content": Word.TEXT}], track=Word.NOTE
+        )
         store.remember(Word.TEXT, tags=[Word.USER], uri=Word.USER)
         log = store._session.log
         recent, stored = list(log.recent(1, log.head.seq)), list(log.read())
@@ -296,6 +313,8 @@ def test_members_of_an_enum_are_folded_as_the_strings_that_are_stored() -> None:
 def test_a_scope_with_a_name_of_another_string_type_is_stored() -> None:
     """A NumPy string, as an array has it, ended in a `TypeError` of the encoder."""
     with cerata.open("a.cera", environment=disk()) as store:
-        receipt = store.put_frame("text", scope={"tenant": np.str_("acme")})
+        receipt = store.put_frame(
+            "text", options=cerata.PutOptions(scope={"tenant": np.str_("acme")})
+        )
         assert store.frame(receipt).scope == {"tenant": "acme"}
         check_equal(store)

@@ -74,7 +74,7 @@ def reopening_share(path: Path) -> float:
 
     def fold() -> None:
         with cerata.open(path, mode="r") as store:
-            store.digests(replay=True)
+            store.stream.digests(replay=True)
 
     opening, folding = list[float](), list[float]()
     for _ in range(3):

@@ -71,17 +71,20 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("ALL_ROWS_MAX", "CANDIDATES_MIN", "CANDIDATES_MAX"):
         monkeypatch.setattr(nearest_module, name, CANDIDATES)
     path = tmp_path / "memory.cera"
-    with cerata.open(path, ring_bytes=RING_SIZE) as store:
+    with cerata.open(path, options=cerata.OpenOptions(ring_bytes=RING_SIZE)) as store:
         rows = drawn(1)
         for start in range(0, COUNT, 500):
             part = rows[start : start + 500]
-            store.put_frames(["text"] * 500, embeddings=part, space="s")
+            store.put_frames(["text"] * 500, vectors=cerata.Vectors(dense=part, space="s"))
         store.checkpoint()
     return path
 
 
 def asked(store: Store, question: npt.NDArray[np.float32]) -> list[tuple[int, float]]:
-    return [(hit.id, hit.score) for hit in store.search(question, k=5, group_by="frame")]
+    return [
+        (hit.id, hit.score)
+        for hit in store.search(question, k=5, page=cerata.Page(group_by="frame"))
+    ]
 
 
 def test_no_question_reads_vectors_that_it_does_not_compare(
@@ -90,7 +93,7 @@ def test_no_question_reads_vectors_that_it_does_not_compare(
     """The second question read all of a space: 1 s of 100,000 vectors."""
     questions = drawn(2)
     with cerata.open(path, mode="r") as store:
-        store.search("text", k=1, group_by="frame")
+        store.search("text", k=1, page=cerata.Page(group_by="frame"))
         file = counted(store, monkeypatch)
         asked(store, questions[0])
         file.take()
@@ -147,7 +150,7 @@ def test_a_vector_that_changes_after_it_was_verified_is_refused(
 def cold_reads(path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
     """Return the reads of the vectors of a first question, once the projections are loaded."""
     with cerata.open(path, mode="r") as store:
-        store.search("text", k=1, group_by="frame")
+        store.search("text", k=1, page=cerata.Page(group_by="frame"))
         store._fold.vectors()
         file = counted(store, monkeypatch)
         asked(store, drawn(2)[0])
@@ -212,13 +215,18 @@ def test_small_batches_before_a_large_batch_are_read_in_order(
 ) -> None:
     """A large batch has places before the events in the ring do: intact vectors were refused."""
     vectors = drawn(5)[:400]
-    with cerata.open(tmp_path / "a.cera", ring_bytes=RING_SIZE) as store:
+    with cerata.open(
+        tmp_path / "a.cera", options=cerata.OpenOptions(ring_bytes=RING_SIZE)
+    ) as store:
         if not is_kept:
             monkeypatch.setattr(CacheSizes, "vectors", 0)
         at = 0
         for count in (1, 150, 2, 150, 1):
             rows = vectors[at : at + count]
-            store.put_frames([f"{at + row}" for row in range(count)], embeddings=rows, space="s")
+            store.put_frames(
+                [f"{at + row}" for row in range(count)],
+                vectors=cerata.Vectors(dense=rows, space="s"),
+            )
             at += count
         assert store._log.page.sealed_seq == 0
         for row in (0, 7, 151, 152, 200, 303):
@@ -230,13 +238,15 @@ def test_small_batches_before_a_large_batch_are_read_in_order(
 def test_places_are_saved_of_large_batches_and_of_sealed_events(tmp_path: Path) -> None:
     """Those of the ring are not: the same flip writes their segment. The next join has them."""
     rows = drawn(1)
-    with cerata.open(tmp_path / "a.cera", ring_bytes=RING_SIZE) as store:
-        store.put_frames(["text"] * 500, embeddings=rows[:500], space="s")
-        store.put_frame("sealed", embedding=rows[500], space="s")
+    with cerata.open(
+        tmp_path / "a.cera", options=cerata.OpenOptions(ring_bytes=RING_SIZE)
+    ) as store:
+        store.put_frames(["text"] * 500, vectors=cerata.Vectors(dense=rows[:500], space="s"))
+        store.put_frame("sealed", vectors=cerata.Vectors(dense=rows[500], space="s"))
         store.checkpoint()
-        store.put_frame("in the ring", embedding=rows[501], space="s")
+        store.put_frame("in the ring", vectors=cerata.Vectors(dense=rows[501], space="s"))
         store.put_frame("no vector")
-        store.put_frames(["text"] * 500, embeddings=rows[502:1002], space="t")
+        store.put_frames(["text"] * 500, vectors=cerata.Vectors(dense=rows[502:1002], space="t"))
         vectors = store._fold.vectors()
         table = np.frombuffer(store._fold._directory().encoded(vectors, (0, 1_003)), RUN)
         found = table[["first", "count", "space"]].tolist()

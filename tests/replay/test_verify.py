@@ -43,7 +43,7 @@ def test_verify_names_the_first_event_that_diverges(
         assert not found.ok
         assert f"event {lost:,}" in str(found.divergences[0])
     with opened(path) as store:
-        store.rebuild()
+        store.upkeep.rebuild()
         assert store.verify().ok
 
 
@@ -110,7 +110,7 @@ def test_verify_finds_a_chunk_with_the_id_of_other_bytes(
         store.checkpoint()
         monkeypatch.undo()
     with opened(path, "r") as store:
-        assert store.digests() == store.digests(replay=True)
+        assert store.stream.digests() == store.stream.digests(replay=True)
         assert {report.bad_chunks for report in store._fold.reports.values()} == {()}
         found = store.verify()
         assert not found.ok

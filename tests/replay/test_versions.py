@@ -40,13 +40,13 @@ def test_a_new_version_is_folded_from_the_start_and_saved_on_the_way(
 
     with cerata.open(path, projections=[Dying]) as store:
         with pytest.raises(Killed):
-            store.projection("spending")
+            store.stream.projection("spending")
         store._log.abandon()
     with cerata.open(path, projections=[Newer]) as store:
-        rows = dict(store.projection(Newer).rows)
+        rows = dict(store.stream.projection(Newer).rows)
         assert store._fold.reports["spending"].restored_events == 1_536
     with opened(path, "r") as store:
-        assert dict(store.projection(Spending).rows) == rows
+        assert dict(store.stream.projection(Spending).rows) == rows
         assert store._fold.reports["spending"].restored_events == 3_000
 
 
@@ -97,7 +97,7 @@ def test_the_entry_of_a_version_that_nobody_runs_goes(
         assert entries(store) == {"SpendingParted", "SpendingNewer", "SpendingLatest"}
         assert store.verify().ok
     with cerata.open(path, projections=[Spending]) as store:
-        rows = dict(store.projection(Spending).rows)
+        rows = dict(store.stream.projection(Spending).rows)
         assert store._fold.reports["spending"].restored_events == 0
         assert rows == dict(
             replay(store._log, registry=Registry([Spending])).own("spending", 1_600).rows

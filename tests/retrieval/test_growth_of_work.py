@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 import cerata
-from cerata.agents.messages.lexicon import english_lexicon
-from cerata.agents.messages.topics import topics_of
+from cerata.agents.turns.lexicon import english_lexicon
+from cerata.agents.turns.topics import topics_of
 from cerata.memory.facts.english import EnglishFacts
 from cerata.memory.search.request import SearchRequest
 from cerata.memory.values.text_diff import text_diff
@@ -193,7 +193,7 @@ def _search(text: str) -> int:
     quoted = f'"{text.replace(chr(34), " ")}"'
     with cerata.open(":memory:") as store:
         store.put_frame(text, role="Anna Aa")
-        store.put_entity("Anna Rossi", aliases=["Anna Aa"])
+        store.graph.name("Anna Rossi", aliases=["Anna Aa"])
         store.assert_fact("Anna Rossi", "lives in", "Rome")
 
         def work() -> None:
@@ -201,10 +201,10 @@ def _search(text: str) -> int:
                 hits = store.search(question)
                 assert hits is not None
                 for hit in hits:
-                    store.explain(hit)
-                store.highlights(text, question)
+                    store.history.explain(hit)
+                store.files.highlights(text, question)
                 store.recall(question, max_tokens=200)
-                store.search_facts(question)
+                store.graph.search(question)
 
         return steps(work)
 
@@ -237,7 +237,7 @@ def test_steps_of_a_query_grow_with_it() -> None:
 
         def work(count: int) -> int:
             question = cerata.query(" OR ".join(f'"aa ab a{number}"' for number in range(count)))
-            return steps(lambda: store.highlights(text, question))
+            return steps(lambda: store.files.highlights(text, question))
 
         few, many = work(40), work(160)
     assert many <= 1.5 * few, (few, many)

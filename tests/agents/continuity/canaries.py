@@ -19,8 +19,8 @@ from typing import Final
 
 import cerata
 from cerata import Agent, Filter, Store
-from cerata.agents.messages.line import group_of
 from cerata.agents.session import Session
+from cerata.agents.turns.line import group_of
 from cerata.engine.environment import Environment
 from cerata.engine.memory_storage import MemoryStorage
 

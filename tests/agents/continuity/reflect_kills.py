@@ -30,7 +30,7 @@ from cerata.agents.continuity.models import Task
 from cerata.agents.continuity.periods import LEVELS
 from cerata.agents.continuity.summaries import Summaries
 from cerata.agents.continuity.tasks import Writer
-from cerata.agents.messages.dimensions import DIMENSIONS
+from cerata.agents.turns.dimensions import DIMENSIONS
 from cerata.engine.events import Draft, PutFrame, Scope
 from cerata.engine.integrity import hash_bytes
 from cerata.memory.snapshot.reader import snapshot_of

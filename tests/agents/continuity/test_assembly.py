@@ -187,8 +187,8 @@ def test_functional_facts_of_named_entities_are_shown_while_they_are_true(
     store: Store, clock: StandingClock
 ) -> None:
     """Of many facts about Mina, the values of functional predicates, in their latest state."""
-    store.declare_predicate("lives in", functional=True)
-    store.declare_predicate("works at", functional=True)
+    store.graph.declare("lives in", functional=True)
+    store.graph.declare("works at", functional=True)
     store.assert_fact("Mina", "lives in", Entity("Rome"), valid_from="open")
     store.assert_fact("Mina", "works at", "the harbour", valid_from="open", valid_to="2020-01-01")
     store.assert_fact("Bob", "lives in", Entity("Oslo"))

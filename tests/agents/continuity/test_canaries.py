@@ -28,11 +28,14 @@ def test_a_word_of_another_group_is_seen() -> None:
         store.put_frame(
             f"It is {word}.",
             kind="summary",
-            track=canaries.AGENT,
             uri="summary:main/chat/2026-01-07",
-            scope=scope,
+            options=cerata.PutOptions(track=canaries.AGENT, scope=scope),
         )
-        store.put_frame(f"And {word}.", kind="reflection", track=canaries.AGENT, scope=scope)
+        store.put_frame(
+            f"And {word}.",
+            kind="reflection",
+            options=cerata.PutOptions(track=canaries.AGENT, scope=scope),
+        )
         canaries.look_at_lines(store, agent, result)
     assert result.faults == [f"summaries of chat has {word}", f"reflections of chat has {word}"]
     assert result.canaries == 1

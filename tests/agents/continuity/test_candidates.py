@@ -24,8 +24,8 @@ from cerata.agents.continuity.candidates import (
 from cerata.agents.continuity.entropy import Entropies
 from cerata.agents.continuity.exchanges import Exchange, Pair, Talk
 from cerata.agents.continuity.summaries import Summaries
-from cerata.agents.messages.line import Line
-from cerata.agents.messages.reads import messages_at
+from cerata.agents.turns.line import Line
+from cerata.agents.turns.reads import messages_at
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.fulltext.analyzer import terms

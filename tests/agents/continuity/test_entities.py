@@ -19,8 +19,8 @@ def agent(store: Store) -> Agent:
 
 
 def two_annas(store: Store) -> None:
-    store.put_entity("Anna Rossi")
-    store.put_entity("Anna Bianchi")
+    store.graph.name("Anna Rossi")
+    store.graph.name("Anna Bianchi")
 
 
 def say(agent: Agent, text: str, *, days: float = 0) -> int:
@@ -56,13 +56,13 @@ def test_a_whole_name_or_a_word_without_a_name_is_not_pending(
 
 
 def test_a_shared_alias_is_pending_until_one_entity_has_it(agent: Agent, store: Store) -> None:
-    store.put_entity("Anna Rossi", aliases=["the Captain"])
-    store.put_entity("Bo Verdi", aliases=["the Captain", "Skipper"])
-    store.put_entity("Cy Neri", aliases=["Skipper"])
+    store.graph.name("Anna Rossi", aliases=["the Captain"])
+    store.graph.name("Bo Verdi", aliases=["the Captain", "Skipper"])
+    store.graph.name("Cy Neri", aliases=["Skipper"])
     say(agent, "I saw Skipper today.")
     [name] = agent.pending()
     assert [each.entity for each in name.candidates] == ["Bo Verdi", "Cy Neri"]
-    store.merge_entities("Cy Neri", "Bo Verdi")
+    store.graph.merge("Cy Neri", "Bo Verdi")
     assert agent.pending() == []
 
 
@@ -70,7 +70,7 @@ def test_an_alias_of_one_entity_settles_a_name_that_begins_two(agent: Agent, sto
     two_annas(store)
     say(agent, "Then I met Anna.")
     before = store.head.seq
-    store.put_entity("Anna Rossi", aliases=["Anna"])
+    store.graph.name("Anna Rossi", aliases=["Anna"])
     assert agent.pending() == []
     assert [each.name for each in agent.at(before).pending()] == ["Anna"]
 
@@ -78,7 +78,7 @@ def test_an_alias_of_one_entity_settles_a_name_that_begins_two(agent: Agent, sto
 def test_sightings_raise_a_score_by_age_company_and_count(agent: Agent, store: Store) -> None:
     """Scores of .5 + .3 + .1 and .5 + .1 + .2 + .1 are equal, so neither entity is taken."""
     two_annas(store)
-    store.put_entity("Otto Neri")
+    store.graph.name("Otto Neri")
     for days in range(20, 9, -1):
         say(agent, "So Anna Bianchi met Otto Neri.", days=days)
     say(agent, "So Anna Rossi met Otto Neri.", days=5)
@@ -141,7 +141,7 @@ def test_no_entity_or_fact_of_another_tenant_or_user_counts(store: Store) -> Non
     owners = [{"tenant": "a", "user_id": "u"}, {"tenant": "a", "user_id": "v"}, {"tenant": "b"}]
     for number, owner in enumerate(owners):
         with store.scoped(owner) as part:
-            part.put_entity(f"Anna Number{number}")
+            part.graph.name(f"Anna Number{number}")
             say(Agent(part, "wyatt"), "Then I met Anna.")
             if number:
                 families(part, 5)

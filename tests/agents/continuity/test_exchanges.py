@@ -276,7 +276,7 @@ def test_an_agent_of_the_past_reads_and_does_not_talk(store: Store) -> None:
 def remember_lines(store: Store, folder: Path, text: str) -> None:
     path = folder / "talk.jsonl"
     path.write_text(text)
-    store.remember(path, track="wyatt")
+    store.remember(path, options=cerata.PutOptions(track="wyatt"))
 
 
 def test_messages_remembered_with_a_track_belong_to_the_agent(store: Store, tmp_path: Path) -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from cerata import Agent, Filter, Recalled, Store
+from cerata import Agent, Filter, PutOptions, Recalled, Store
 from cerata.agents.continuity import retrieval
-from cerata.agents.messages.line import Line
+from cerata.agents.turns.line import Line
 from cerata.memory.search import relevance
 from cerata.retrieval.tokenizer import tokenizer
 
@@ -133,7 +133,7 @@ def put_canaries(store: Store) -> dict[str, str]:
     for name, value in places:
         word = canaries[value] = f"canary{value}"
         scope = {name: value} if name == "user" else {"user": "anna", name: value}
-        store.remember(f"{ABOUT}, {word}.", kind="knowledge", scope=scope)
+        store.remember(f"{ABOUT}, {word}.", kind="knowledge", options=PutOptions(scope=scope))
     return canaries
 
 

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 import cerata
-from cerata import Agent, InvalidInput, NotFound, Store, View
+from cerata import Agent, InvalidInput, NotFound, Store, View, agents
 from cerata.agents.activities.reads import activities_at
 from cerata.agents.contexts.assembly import Assembly, Block
 from cerata.agents.continuity.models import Extractive, Task
@@ -77,7 +77,7 @@ def test_the_event_has_the_sources_and_the_arguments(store: Store, clock: Standi
     for item in context.items:
         if item.rule == "handoff":
             assert all(store.frame(frame).text in texts for frame in item.further)
-    assert store.access(recall.frames[0]).shown == 1
+    assert agents.access(store, recall.frames[0]).shown == 1
 
 
 def test_each_recorded_context_can_be_made_again(store: Store, clock: StandingClock) -> None:
@@ -152,12 +152,12 @@ def test_only_contexts_of_the_agent_are_made_again(store: Store, clock: Standing
             reader.rerun_assembly(seq)
     with pytest.raises(InvalidInput, match="not recorded"):
         agent.rerun_assembly(replace(context, recorded=None))
-    rerun = store.rerun_recall(context.recorded)
+    rerun = store.history.rerun(context.recorded)
     assert (rerun.outcome, rerun.reason) == (
         "unknown",
         "it is a session's context: call Agent.rerun_assembly()",
     )
-    explained = store.explain(context.recorded)
+    explained = store.history.explain(context.recorded)
     assert {line.state for line in explained.lines} == {"unknown"}
     assert explained.reason == rerun.reason
 

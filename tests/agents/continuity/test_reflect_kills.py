@@ -45,9 +45,8 @@ def test_a_doubled_and_a_stale_summary_are_seen(life: Path) -> None:
         store.put_frame(
             "Again.",
             kind="summary",
-            track=reflect_kills.AGENT,
             uri=doubled.uri,
-            scope=dict(doubled.scope),
+            options=cerata.PutOptions(track=reflect_kills.AGENT, scope=dict(doubled.scope)),
         )
         faults = " ".join(reflect_kills.summary_faults(store, is_ended=True))
     assert "is stale" in faults

@@ -116,7 +116,7 @@ def test_what_is_written_for_a_candidate_is_no_memory(store: Store, clock: Stand
     # Summaries are memories: their words are what was said.
     said = ~Filter(kind="summary")
     for question in ("a whisper about the deadline", "I whisper", "deadline"):
-        hits = store.search(question, where=said, k=50, include_superseded=True)
+        hits = store.search(question, k=50, where=said & Filter(include_superseded=True))
         contexts = [store.recall(question, where=said, floor=floor) for floor in (True, False)]
         texts = [*(hit.text for hit in hits), *(context.text for context in contexts)]
         with agent.session("s0", thread="main") as session:

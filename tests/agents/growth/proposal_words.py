@@ -30,12 +30,16 @@ class World:
 
     def propose(self, text: str = "I keep my word.", target: str = "identity", **more: int) -> int:
         metadata: dict[str, JsonValue] = {"target": target, **more}
-        return self.store.put_frame(text, kind="proposal", track="wyatt", metadata=metadata).id
+        return self.store.put_frame(
+            text, kind="proposal", metadata=metadata, options=cerata.PutOptions(track="wyatt")
+        ).id
 
     def assess(self, proposal: int, *, aligned: JsonValue = True, line: JsonValue = 1) -> int:
         metadata: dict[str, JsonValue] = {"task": "align", "proposal": proposal}
         metadata |= {"aligned": aligned, "line": line}
-        return self.store.put_frame("YES", kind="assessment", track="wyatt", metadata=metadata).id
+        return self.store.put_frame(
+            "YES", kind="assessment", metadata=metadata, options=cerata.PutOptions(track="wyatt")
+        ).id
 
     def read(self, proposal: int) -> GatedProposal:
         return gated_proposal(snapshot_of(self.store), proposal)

@@ -93,7 +93,7 @@ def test_a_candidate_begins_the_thirty_days(place: World) -> None:
 
 def test_a_candidate_of_another_tenant_does_not_count(place: World) -> None:
     """Its time is no business of this tenant."""
-    other = place.store.put_frame("hello", scope={"tenant": "beta"}).id
+    other = place.store.put_frame("hello", options=cerata.PutOptions(scope={"tenant": "beta"})).id
     place.wait(40)
     assert place.read(place.propose(candidate=other)).candidate is None
 
@@ -339,12 +339,12 @@ def test_an_import_leaves_verdicts_out_and_moves_ids(place: World) -> None:
     place.judge(proposal)
     place.judge(stray, "reject")
     lines = BytesIO()
-    place.store.export_events(lines)
+    place.store.interchange.export_events(lines)
     with world() as other:
         for number in range(3):
             other.store.put_frame(f"note {number}")
         lines.seek(0)
-        imported = other.store.import_events(lines)
+        imported = other.store.interchange.import_events(lines)
         assert imported.skipped == {"judge": 2}
         proposals = current_proposals(snapshot_of(other.store))
         assert [each.text for each in proposals] == ["I keep my word.", "Another."]
@@ -361,16 +361,16 @@ def test_an_import_leaves_verdicts_out_and_moves_ids(place: World) -> None:
 def test_a_fork_takes_back_verdicts_on_proposals_of_both(place: World) -> None:
     """A proposal of the fork gets another salt, under which no person has judged it."""
     proposal = place.propose("Use ripgrep.", "scaffold/tools")
-    with place.store.fork() as store:
+    with place.store.upkeep.fork() as store:
         fork = World(store, place.clock)
         fork.judge(proposal)
         later = fork.propose("Use sed.", "scaffold/tools")
         fork.assess(later)
         fork.judge(later)
-        drafts = store.drafts_after(place.store)
+        drafts = store.upkeep.drafts_after(place.store)
         assert [draft.body.wire_name for draft in drafts] == ["judge", "putFrame", "putFrame"]
         assert "proposal" not in drafts[2].body.metadata  # type: ignore[attr-defined]
-        place.store.apply(store)
+        place.store.upkeep.apply(store)
     assert place.in_force(proposal) == "approve"
     [_, copied] = current_proposals(snapshot_of(place.store))
     assert copied.in_force is None

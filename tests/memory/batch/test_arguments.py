@@ -67,28 +67,64 @@ REFUSED: list[tuple[str, Callable[[cerata.Store], object], str]] = [
     ("a filter in 4,000 levels", lambda _: nested(2_000), "more than 100 nested levels"),
     ("a query in 4,000 levels", lambda store: store.search(built(4_000)), "the limit is 100"),
     ("levels in a filter", lambda _: built(50, FilterLeaf(nested(30))), "the limit is 100"),
-    ("a scope of lists", lambda store: store.put_frame("a", scope={"x": lists()}), "many levels"),
+    (
+        "a scope of lists",
+        lambda store: store.put_frame("a", options=cerata.PutOptions(scope={"x": lists()})),
+        "many levels",
+    ),
     ("a tag of lists", lambda store: store.put_frame("a", tags=[lists()]), "many levels"),
     ("a test of lists", lambda _: cerata.Filter(metadata={"n": ("in", [lists()])}), "many levels"),
     ("a time of lists", lambda _: cerata.Filter(created=lists()), "many levels"),
     ("a list of queries", lambda _: And([Term("a")]), "tuple of queries"),  # type: ignore[arg-type]
     ("a query of a word", lambda _: Or((WORD,)), "tuple of queries"),
     ("a query without its part", lambda _: Not(NONE), "tuple of queries"),
-    ("a URI", lambda store: store.view().find_uri(ODD), "URI must be a string"),
-    ("a hash of text", lambda store: store.view().find_content(WORD), "must be 16 bytes"),
-    ("a hash of 3 bytes", lambda store: store.view().find_stored(b"abc"), "cerata.content_hash"),
+    ("a URI", lambda store: store.history.view().files.by_uri(ODD), "URI must be a string"),
+    (
+        "a hash of text",
+        lambda store: store.history.view().files.by_content(WORD),
+        "must be 16 bytes",
+    ),
+    (
+        "a hash of 3 bytes",
+        lambda store: store.history.view().files.stored(b"abc"),
+        "cerata.content_hash",
+    ),
     ("a content", lambda _: cerata.content_hash(ODD), "must be str or bytes"),
-    ("a text to mark", lambda store: store.view().highlights(ODD, "q"), "text must be a string"),
-    ("a projection by number", lambda store: store.projection(ODD), "neither a projection's name"),
-    ("another class", lambda store: store.projection(WORD.__class__), "neither a projection's"),
+    (
+        "a text to mark",
+        lambda store: store.history.view().files.highlights(ODD, "q"),
+        "text must be a string",
+    ),
+    (
+        "a projection by number",
+        lambda store: store.stream.projection(ODD),
+        "neither a projection's name",
+    ),
+    (
+        "another class",
+        lambda store: store.stream.projection(WORD.__class__),
+        "neither a projection's",
+    ),
     ("a first event", lambda store: store.log(WORD), "first must be a number"),
     ("a last event", lambda store: store.log(1, WORD), "last must be a number"),
     ("no tags", lambda store: store.put_frame("a", tags=NONE), "tags must be a list"),
-    ("a number of labels", lambda store: store.put_frame("a", labels=ODD), "labels must be a list"),
-    ("one date", lambda store: store.put_frame("a", content_dates="2026-01-01"), "not a string"),
+    (
+        "a number of labels",
+        lambda store: store.put_frame("a", options=cerata.PutOptions(labels=ODD)),
+        "labels must be a list",
+    ),
+    (
+        "one date",
+        lambda store: store.put_frame("a", options=cerata.PutOptions(content_dates="2026-01-01")),
+        "not a string",
+    ),
     ("a number of texts", lambda store: store.put_frames(ODD), "texts must be a list"),
     ("metadata of texts", lambda store: store.put_frames(["a"], metadata=ODD), "metadata must be"),
-    ("a scope", lambda store: store.put_frame("a", scope=ODD), "scope must be a mapping"),
+    (
+        "a scope",
+        lambda store: store.put_frame("a", options=cerata.PutOptions(scope=ODD)),
+        "scope must be a mapping",
+    ),
     ("a frame to delete", lambda store: store.append(DeleteFrame(frame=WORD)), "frame must be a"),
     ("a float to delete", lambda store: store.append(DeleteFrame(frame=1.0)), "not float"),  # type: ignore[arg-type]
     ("a tag's event", lambda store: store.append(PutTag(tag="t", at=WORD)), "not by a str"),
@@ -137,9 +173,9 @@ READS: list[Callable[[cerata.Store, Query], object]] = [
     lambda _, query: copy.deepcopy(query),
     lambda _, query: pickle.loads(pickle.dumps(query)),
     lambda store, query: store.search(query),
-    lambda store, query: [store.explain(hit) for hit in store.search(query)],
+    lambda store, query: [store.history.explain(hit) for hit in store.search(query)],
     lambda store, query: store.recall(query, record=True),
-    lambda store, query: store.highlights("one", query),
+    lambda store, query: store.files.highlights("one", query),
 ]
 
 
@@ -189,18 +225,18 @@ def test_at_keeps_the_scope_of_a_view(tmp_path: Path) -> None:
     path = tmp_path / "memory.cera"
     with cerata.open(path) as store, cerata.open(path, scope={"user": 1}) as one:
         for user in (1, 2):
-            store.put_frame(f"of {user}", scope={"user": user})
-        assert len(store.at(one.view())) == 1
-        assert len(one.at(store.view())) == 1
-        assert len(store.at(store.view())) == 2
+            store.put_frame(f"of {user}", options=cerata.PutOptions(scope={"user": user}))
+        assert len(store.at(one.history.view())) == 1
+        assert len(one.at(store.history.view())) == 1
+        assert len(store.at(store.history.view())) == 2
         with cerata.open(path, scope={"user": 2}) as two, pytest.raises(cerata.InvalidInput):
-            two.at(one.view())
+            two.at(one.history.view())
 
 
 def test_the_hash_of_a_content_finds_it() -> None:
     """Nothing public made the 16 bytes that are asked for."""
     with cerata.open(":memory:") as store:
         frame = store.remember("wax")
-        [found] = store.view().find_stored(cerata.content_hash("wax"))
+        [found] = store.history.view().files.stored(cerata.content_hash("wax"))
         assert found.id == frame.id
-        assert store.view().find_content(cerata.content_hash(b"wax")) == [frame.id]
+        assert store.history.view().files.by_content(cerata.content_hash(b"wax")) == [frame.id]

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 import cerata
-from cerata import Store
+from cerata import Store, agents
 from cerata.engine.environment import Environment
 from cerata.engine.events import DeleteFrame
 from cerata.engine.memory_storage import MemoryStorage
@@ -30,37 +30,41 @@ def in_transaction(store: Store, each: Any, ids: Ids) -> object:
 WRITES: Final[Mapping[str, Callable[[Store, Any, Ids], object]]] = {
     "append": lambda store, each, _: store.append(DeleteFrame(frame=each)),
     "assert_fact": lambda store, each, _: store.assert_fact("a", "b", "c", evidence=[each]),
-    "assert_facts": lambda store, each, _: store.assert_facts(
+    "graph.assert_many": lambda store, each, _: store.graph.assert_many(
         [cerata.Assertion("a", "b", "c", evidence=(each,))]
     ),
     "correct_fact": lambda store, each, _: store.correct_fact(each, object="water"),
     "delete": lambda store, each, _: store.delete(each),
-    "extract": lambda store, each, _: store.extract([each]),
-    "link": lambda store, each, ids: store.link(ids["fact"], "depends_on", each),
-    "link from": lambda store, each, ids: store.link(each, "depends_on", ids["fact"]),
-    "put_frame": lambda store, each, _: store.put_frame("A part.", parent=each),
-    "record_access": lambda store, each, _: store.record_access(each),
-    "restore": lambda store, each, _: store.restore(each),
+    "graph.extract": lambda store, each, _: store.graph.extract([each]),
+    "graph.link": lambda store, each, ids: store.graph.link(ids["fact"], "depends_on", each),
+    "graph.link from": lambda store, each, ids: store.graph.link(each, "depends_on", ids["fact"]),
+    "put_frame": lambda store, each, _: store.put_frame(
+        "A part.", options=cerata.PutOptions(parent=each)
+    ),
+    "record_access": lambda store, each, _: agents.record_access(store, each),
+    "history.restore": lambda store, each, _: store.history.restore(each),
     "retract_fact": lambda store, each, _: store.retract_fact(each),
-    "retract_facts": lambda store, each, _: store.retract_facts([each]),
-    "retract_facts, and another": lambda store, each, ids: store.retract_facts(
+    "graph.retract_many": lambda store, each, _: store.graph.retract_many([each]),
+    "graph.retract_many, and another": lambda store, each, ids: store.graph.retract_many(
         [ids["cause"], each]
     ),
-    "retract_facts, twice": lambda store, each, _: store.retract_facts([each, each]),
-    "split_entity": lambda store, each, _: store.split_entity("eve", into="eva", facts=[each]),
+    "graph.retract_many, twice": lambda store, each, _: store.graph.retract_many([each, each]),
+    "graph.split": lambda store, each, _: store.graph.split("eve", into="eva", facts=[each]),
     "supersede": lambda store, each, _: store.supersede(each, "A newer text."),
     "supersede by": lambda store, each, ids: store.supersede(ids["frame"], store.frame(each)),
     "transaction": in_transaction,
-    "unlink": lambda store, each, _: store.unlink(each),
-    "unmerge": lambda store, each, _: store.unmerge(each),
-    "unsplit": lambda store, each, _: store.unsplit(each),
+    "graph.unlink": lambda store, each, _: store.graph.unlink(each),
+    "graph.unmerge": lambda store, each, _: store.graph.unmerge(each),
+    "graph.unsplit": lambda store, each, _: store.graph.unsplit(each),
     "update": lambda store, each, _: store.update(each, title="Ports"),
 }
 
 NO_IDS: Final = {
-    *("put_frames", "remember", "remember_files", "remember_messages", "sweep", "tag"),
-    *("declare_predicate", "embed_missing", "import_events", "import_facts", "fork", "apply"),
-    *("merge_entities", "put_entity"),
+    *("put_frames", "remember", "files.remember", "remember_messages"),
+    *("upkeep.sweep", "history.tag"),
+    *("graph.declare", "embeddings.fill", "upkeep.fork", "upkeep.apply"),
+    *("interchange.import_events", "interchange.import_facts"),
+    *("graph.merge", "graph.name"),
 }
 """The writes that take names, texts or a whole memory."""
 
@@ -69,7 +73,7 @@ CURRENT: Final = {"superseded": "frame", "corrected": "fact"}
 
 CHANGES: Final = {
     "superseded": ("append", "delete", "supersede", "transaction", "update"),
-    "corrected": ("correct_fact", "retract_fact", "retract_facts"),
+    "corrected": ("correct_fact", "retract_fact", "graph.retract_many"),
 }
 """The writes that change a current thing alone, and name the current id of an earlier version."""
 
@@ -88,23 +92,23 @@ def made() -> tuple[Store, dict[str, Any]]:
     ids["frame"] = store.supersede(ids["superseded"], "new door code").id
     ids["deleted"] = store.put_frame("gone").id
     store.delete(ids["deleted"])
-    expiry = store.view().now + timedelta(hours=1)
-    ids["expired"] = store.put_frame("milk", expires=expiry).id
+    expiry = store.history.view().now + timedelta(hours=1)
+    ids["expired"] = store.put_frame("milk", options=cerata.PutOptions(expires=expiry)).id
     clock.time_us += 7_200_000_000
     ids["corrected"] = store.assert_fact("anna", "likes", "tea").id
     ids["fact"] = store.correct_fact(ids["corrected"], object="coffee").id
     ids["retracted"] = store.assert_fact("bob", "likes", "tea").id
     store.retract_fact(ids["retracted"])
     ids["cause"] = store.assert_fact("eve", "likes", "tea").id
-    ids["link"] = store.link(ids["fact"], "supports", ids["cause"]).id
-    ids["unlinked"] = store.link(ids["cause"], "supports", ids["fact"]).id
-    store.unlink(ids["unlinked"])
-    ids["merge"] = store.merge_entities("anna", "eve").id
-    ids["unmerged"] = store.merge_entities("bob", "eve").id
-    store.unmerge(ids["unmerged"])
-    ids["split"] = store.split_entity("eve", into="mia", facts=[ids["cause"]]).id
-    ids["unsplit"] = store.split_entity("bob", into="max", facts=[ids["retracted"]]).id
-    store.unsplit(ids["unsplit"])
+    ids["link"] = store.graph.link(ids["fact"], "supports", ids["cause"]).id
+    ids["unlinked"] = store.graph.link(ids["cause"], "supports", ids["fact"]).id
+    store.graph.unlink(ids["unlinked"])
+    ids["merge"] = store.graph.merge("anna", "eve").id
+    ids["unmerged"] = store.graph.merge("bob", "eve").id
+    store.graph.unmerge(ids["unmerged"])
+    ids["split"] = store.graph.split("eve", into="mia", facts=[ids["cause"]]).id
+    ids["unsplit"] = store.graph.split("bob", into="max", facts=[ids["retracted"]]).id
+    store.graph.unsplit(ids["unsplit"])
     other: dict[str, Any] = {"zero": 0, "unknown": 9_999, "pending": -1, "huge": 1 << 70}
     return store, {**ids, **other, "text": "x", "empty": "", "bool": True, "list": []}
 
@@ -137,7 +141,7 @@ def test_a_write_does_what_its_receipt_says_or_raises(write: str) -> None:
                 assert isinstance(answer, cerata.Conflict), name
                 assert f"{CURRENT[name]} {ids[CURRENT[name]]}" in str(answer), name
             assert is_refused or store.verify().ok
-    assert outcomes == ({False} if write == "retract_facts, twice" else {True, False})
+    assert outcomes == ({False} if write == "graph.retract_many, twice" else {True, False})
 
 
 TOOLS: Final[Mapping[str, Mapping[str, object]]] = {
@@ -191,7 +195,7 @@ def test_an_expired_frame_is_not_called_current() -> None:
     store, ids = made()
     with store:
         with pytest.raises(cerata.Conflict, match="has expired, and is not closed") as refused:
-            store.restore(ids["expired"])
+            store.history.restore(ids["expired"])
         assert refused.value.remedy == "Call update(), with a later time or None as expires=."
         assert store.update(ids["expired"], expires=None).added
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict
 
-from cerata import Store
+from cerata import Filter, PutOptions, Store
 
 COUNT = 50
 
@@ -44,7 +44,7 @@ def test_an_upsert_costs_the_same_later_in_a_block(store: Store) -> None:
     """
 
     def upsert(number: int) -> None:
-        store.put_frame(f"text {number}", uri=f"uri:{number}", replace=True)
+        store.put_frame(f"text {number}", uri=f"uri:{number}", options=PutOptions(replace=True))
 
     for number in range(8 * COUNT):
         upsert(number)
@@ -73,7 +73,7 @@ def test_a_closed_frame_outlives_its_store(store: Store) -> None:
     """A frame is a value: it has its closing, and is printed, copied and compared, by itself."""
     frame = store.put_frame("text")
     closing = store.delete(frame, reason="old").seqs[0]
-    [closed] = list(store.frames(include_deleted=True))
+    [closed] = list(store.frames(where=Filter(include_deleted=True)))
     store.close()
     copies = [copy.deepcopy(closed), pickle.loads(pickle.dumps(closed))]
     for each in (closed, *copies):

@@ -134,14 +134,14 @@ def check_all_works(path: Path) -> None:
             frame = store.put_frame("tea", tags=["t"]).id
             assert len(store) == len(list(store.frames()))
             store.search("tea")
-            store.timeline(limit=10_000, include_chunks=True)
-            store.timeline(by="recorded")
+            store.history.timeline(limit=10_000, include_chunks=True)
+            store.history.timeline(by="recorded")
             store.recall("tea")
-            store.tags()
+            store.history.tags()
             assert list(store.frames(include_chunks=True))
             store.delete(frame)
             store.checkpoint()
-            assert store.digests() == store.digests(replay=True)
+            assert store.stream.digests() == store.stream.digests(replay=True)
             assert store.verify().ok
 
 
@@ -149,7 +149,7 @@ def check_all_works(path: Path) -> None:
 def test_an_event_of_extremes_is_refused_or_folded(kind: type[EventBody], tmp_path: Path) -> None:
     """``created=2**64 - 1`` was acknowledged, and then no call worked for ever."""
     path = tmp_path / "a.cera"
-    with cerata.open(path, sync=1 << 20) as store:
+    with cerata.open(path, options=cerata.OpenOptions(sync=1 << 20)) as store:
         store.put_frames(["one", "two"])
         store.append(AssertFact(subject="s", predicate="p", object_kind="text", object="o"))
         for name, value in extremes(kind):
@@ -237,5 +237,5 @@ def test_extremes_of_several_fields_are_folded_together(
             plant(store, {kind: [fields]})
             len(store)
         store.search("tea")
-        store.timeline(include_chunks=True)
-        assert store.digests() == store.digests(replay=True)
+        store.history.timeline(include_chunks=True)
+        assert store.stream.digests() == store.stream.digests(replay=True)

@@ -78,9 +78,9 @@ EXTREMES: list[Any] = [
     *(2**63, -(2**63) - 1, 10**400, float("inf"), float("nan")),
 ]
 TIMED: list[Callable[[cerata.Store, Any], object]] = [
-    lambda store, time: store.put_frame("tea", created=time),
-    lambda store, time: store.put_frame("tea", content_dates=[time]),
-    lambda store, time: store.remember("tea", created=time),
+    lambda store, time: store.put_frame("tea", options=cerata.PutOptions(created=time)),
+    lambda store, time: store.put_frame("tea", options=cerata.PutOptions(content_dates=[time])),
+    lambda store, time: store.remember("tea", options=cerata.PutOptions(created=time)),
     lambda store, time: store.assert_fact("Ann", "likes", "tea", valid_from=time),
     lambda store, time: store.assert_fact("Ann", "likes", "tea", valid_to=time),
     lambda store, time: store.append(PutFrame(text="tea", created=time)),
@@ -89,7 +89,7 @@ TIMED: list[Callable[[cerata.Store, Any], object]] = [
     lambda store, time: store.append(fact(valid_to=time)),
     lambda store, time: store.at(time),
     lambda store, time: store.at(1, valid_at=time),
-    lambda store, time: store.timeline(start=time),
+    lambda store, time: store.history.timeline(start=time),
     lambda store, time: list(store.facts(valid_at=time)),
     lambda _, time: cerata.Filter(created=(time, None)),
 ]
@@ -123,23 +123,23 @@ def test_a_file_that_holds_such_a_time_is_read(
         earlier.setattr(writer, "RECORDED_MAX", 2**64)
         store = cerata.open("memory.cera", environment=world)
         store.put_frames(["green tea", "Ann likes tea."])
-        store.assert_facts(
+        store.graph.assert_many(
             [
                 cerata.Assertion("Ann", "lives in", cerata.Entity("Bern")),
                 cerata.Assertion("Ann", "visits", cerata.Entity("Bob")),
             ]
         )
         clock.time_us = recorded
-        store.put_frame("black tea", created="2026-01-01")
+        store.put_frame("black tea", options=cerata.PutOptions(created="2026-01-01"))
         store.assert_fact("Ann", "drinks", "tea")
-        store.tag("late")
+        store.history.tag("late")
         clock.time_us = NOW + 10
     # The process was killed: the next opener for writing seals its batches.
     with cerata.open("memory.cera", environment=world, mode=mode) as again:
         for name, read in READS.items():
             if name.startswith(("projection", "draw")):
                 continue  # No projection of a user is there, and a picture takes seconds.
-            reads: tuple[Callable[[], Any], ...] = (again.view, lambda: again.at(5))
+            reads: tuple[Callable[[], Any], ...] = (again.history.view, lambda: again.at(5))
             for view in reads:
                 read(view())
         assert len(again.search("tea")) == 3

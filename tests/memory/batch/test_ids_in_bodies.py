@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 import cerata
+from cerata import agents
 from cerata.agents.continuity.models import Task
 from cerata.engine.events import Draft, Event, EventBody, PutFrame, reference_in
 
@@ -68,8 +69,10 @@ def test_every_write_of_a_block_resolves_the_ids_of_the_block() -> None:
             frame = store.put_frame("The harbour of Ada.", uri="file:///pending")
             store.supersede(store.put_frame("old"), "new")
             home = store.assert_fact("Ada", "lives in", "Oslo", evidence=[frame])
-            likes = store.assert_fact("Ada", "likes", "tea", because=home)
-            store.link(home, "supports", likes)
+            likes = store.assert_fact(
+                "Ada", "likes", "tea", options=cerata.FactOptions(because=home)
+            )
+            store.graph.link(home, "supports", likes)
             ids = range(-12, 0)
             case = Case("alpha", store, store, world.own["alpha"], ids)
             table = {name: calls for name, calls in WRITES.items() if name != "transaction"}
@@ -120,11 +123,11 @@ def _ids(store: cerata.Store) -> list[object]:
     """Return the ids of pending things, as every kind of value gives them."""
     frame = store.put_frame("tea at four", uri="file:a")
     fact = store.assert_fact("a", "b", "c", evidence=[frame])
-    link = store.link(fact, "supports", store.assert_fact("d", "e", "f"))
+    link = store.graph.link(fact, "supports", store.assert_fact("d", "e", "f"))
     return [
         *(frame.id, *frame.ids, *frame.seqs, fact.id, link.id),
-        *(store.frame(frame).id, store.fact(fact).id, store.search("tea")[0].id),
-        *(each.id for each in store.links()),
+        *(store.frame(frame).id, store.graph.fact(fact).id, store.search("tea")[0].id),
+        *(each.id for each in store.graph.links()),
         store.remember("tea at four", uri="file:a").id,
         store.assert_fact("a", "b", "c", evidence=[frame]).id,
     ]
@@ -135,13 +138,13 @@ WRITES_OF_A_VALUE: tuple[Callable[[cerata.Store, Any], object], ...] = (
     lambda store, value: store.put_frame("x", metadata={"a": [{"source": (value,)}]}),
     lambda store, value: store.remember("y", metadata={"source": value}),
     lambda store, value: store.update(store.put_frame("z"), metadata={"source": value}),
-    lambda store, value: store.put_frames(["x"], scope={"run": value}),
-    lambda store, value: store.put_frame("x", scope={"run": value}),
+    lambda store, value: store.put_frames(["x"], options=cerata.PutOptions(scope={"run": value})),
+    lambda store, value: store.put_frame("x", options=cerata.PutOptions(scope={"run": value})),
     lambda store, value: store.assert_fact("a", "came from", value),
     lambda store, value: store.append(PutFrame(text="x", metadata={"source": value})),
     lambda store, value: store.append(Draft(PutFrame(text="x", metadata={"a": [value]}))),
-    lambda store, value: store.remember_messages(
-        [{"role": "user", "content": "x", "source": value}]
+    lambda store, value: agents.remember_messages(
+        store, [{"role": "user", "content": "x", "source": value}]
     ),
 )
 

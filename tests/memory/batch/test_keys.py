@@ -33,8 +33,8 @@ def remembers_and_puts(store: cerata.Store) -> None:
 
 def tags(store: cerata.Store) -> None:
     store.put_frame("put")
-    store.tag("v1")
-    store.tag("v2", at=3)
+    store.history.tag("v1")
+    store.history.tag("v2", at=3)
 
 
 def closes(store: cerata.Store) -> None:
@@ -49,8 +49,8 @@ def looks_first(store: cerata.Store) -> None:
 
 
 def of_another_tenant(store: cerata.Store) -> None:
-    store.remember("for alice", uri="a", scope={"tenant": "alice"})
-    store.put_frame("for alice", scope={"tenant": "alice"})
+    store.remember("for alice", uri="a", options=cerata.PutOptions(scope={"tenant": "alice"}))
+    store.put_frame("for alice", options=cerata.PutOptions(scope={"tenant": "alice"}))
 
 
 BLOCKS = [remembers, remembers_and_puts, tags, closes, looks_first, of_another_tenant]
@@ -88,21 +88,21 @@ def test_a_block_that_is_run_again_knows_nothing_of_later() -> None:
             store.delete(1)
         except cerata.Conflict as error:
             refused = str(error)
-        store.tag("here")
-        store.tag("back", at="HEAD~1")
+        store.history.tag("here")
+        store.history.tag("back", at="HEAD~1")
         with pytest.raises(cerata.NotFound):
             store.at("later")
         with pytest.raises(cerata.NotFound):
             store.at(4)
         drafts = snapshot_of(store).unsalted_drafts
-        seen.append((store.head.seq, store.at("HEAD").basis, refused, drafts, store.tags()))
+        seen.append((store.head.seq, store.at("HEAD").basis, refused, drafts, store.history.tags()))
 
     with cerata.open(":memory:") as store:
         store.put_frame("one")
         store.put_frames(["two", "three"])
         with store.transaction(key="k"):
             block(store)
-        store.tag("later")
+        store.history.tag("later")
         store.put_frames(["four", "five"])
         with store.transaction(key="k") as again:
             block(store)
@@ -209,7 +209,9 @@ def test_what_is_derived_is_no_part_of_what_was_asked(in_a_block: bool) -> None:
 
         def put() -> cerata.Receipt:
             if not in_a_block:
-                return store.put_frame("hello", metadata={"a": 1}, key="k")
+                return store.put_frame(
+                    "hello", metadata={"a": 1}, options=cerata.PutOptions(key="k")
+                )
             with store.transaction(key="k") as tx:
                 store.put_frame("hello", metadata={"a": 1})
             return tx.receipt
@@ -250,20 +252,30 @@ def test_a_correction_is_recognised_after_its_fact_gained_evidence(
     """The key recorded the corrected fact, so a retry after such news raised."""
     scope = {"tenant": tenant}
     with cerata.open(tmp_path / "m.cera") as store, cerata.open(tmp_path / "m.cera") as other:
-        note, late = (store.put_frame(text, scope=scope) for text in ("a note", "a late note"))
-        fact = store.assert_fact("ada", "lives in", "rome", confidence=0.5, scope=scope)
+        note, late = (
+            store.put_frame(text, options=cerata.PutOptions(scope=scope))
+            for text in ("a note", "a late note")
+        )
+        fact = store.assert_fact(
+            "ada", "lives in", "rome", confidence=0.5, options=cerata.FactOptions(scope=scope)
+        )
 
         def correct() -> cerata.Receipt:
             with store.transaction(key="k") as block:
                 store.correct_fact(fact, object="oslo", evidence=[note])
                 other.assert_fact(
-                    "ada", "lives in", "rome", evidence=[late], confidence=0.9, scope=scope
+                    "ada",
+                    "lives in",
+                    "rome",
+                    evidence=[late],
+                    confidence=0.9,
+                    options=cerata.FactOptions(scope=scope),
                 )
             return block.receipt
 
         first = correct()
         # A new frame, which the state before the first run lacks.
-        late = store.put_frame("a later note", scope=scope)
+        late = store.put_frame("a later note", options=cerata.PutOptions(scope=scope))
         again = correct()
         assert (first.added, again.added, again.ids) == (True, False, first.ids)
         with pytest.raises(IdempotencyConflict), store.transaction(key="k"):
@@ -285,7 +297,11 @@ def test_a_repeated_recall_may_have_another_embedder(tmp_path: Path) -> None:
 
     with cerata.open(path, embedder=HashingTokens()) as store:
         store.put_frame("green tea")
-    calls: list[dict[str, Any]] = [{}, {"floor": cerata.Floor(0.5, 0.5)}, {"neighbours": 1}]
+    calls: list[dict[str, Any]] = [
+        {},
+        {"floor": cerata.Floor(0.5, 0.5)},
+        {"layout": cerata.Layout(neighbours=1)},
+    ]
     for more in calls:
         assert added(HashingTokens(), **more)
         assert not added(None, **more)
@@ -293,7 +309,7 @@ def test_a_repeated_recall_may_have_another_embedder(tmp_path: Path) -> None:
     others: list[dict[str, Any]] = [
         {"floor": cerata.Floor(0.6, 0.5)},
         {"floor": False},
-        {"neighbours": 2},
+        {"layout": cerata.Layout(neighbours=2)},
     ]
     for more in others:
         with pytest.raises(cerata.IdempotencyConflict):

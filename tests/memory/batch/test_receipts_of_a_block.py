@@ -17,19 +17,19 @@ def test_a_receipt_of_a_call_names_the_same_thing_after_the_block() -> None:
         with store.transaction() as tx:
             frame = store.put_frame("a note")
             fact = store.assert_fact("Ann", "is", "here", evidence=[frame])
-            link = store.link(fact, "derived_from", frame)
+            link = store.graph.link(fact, "derived_from", frame)
             hit = store.search("note")[0]
             read = store.frame(frame)
             assert store.frame(hit) == read
-            assert store.fact(fact).id == fact.id == -2
+            assert store.graph.fact(fact).id == fact.id == -2
         assert tx.receipt.ids == (2, 3, 4)
         for value in (frame, read, hit, pickle.loads(pickle.dumps(frame)), copy.copy(read)):
             assert store.frame(value).id == 2
             assert store.frame(value).text == "a note"
-        assert store.fact(fact).id == 3
+        assert store.graph.fact(fact).id == 3
         assert store.at(fact).basis == 4
-        store.unlink(link)
-        assert store.links(fact) == []
+        store.graph.unlink(link)
+        assert store.graph.links(fact) == []
         assert store.supersede(read, "newer").replaced == (2,)
         assert store.correct_fact(fact, object="there").id > 5
         with store.transaction():
@@ -46,7 +46,7 @@ def test_a_receipt_of_a_call_that_wrote_nothing_is_readable_after_the_block() ->
         with store.transaction() as tx:
             frame = store.put_frame("a note", tags=["x"])
             same = store.update(frame, tags=["x"])
-            nothing = store.delete(where=cerata.Filter(tags=["y"])), store.sweep()
+            nothing = store.delete(where=cerata.Filter(tags=["y"])), store.upkeep.sweep()
             assert (same.id, same.added, same.head) == (-1, False, None)
         assert store.frame(same).text == "a note"
         assert [store.at(receipt).basis for receipt in (same, *nothing)] == [2, 2, 2]
@@ -59,7 +59,7 @@ def test_a_view_of_the_block_keeps_its_ids() -> None:
     with cerata.open(":memory:") as store:
         with store.transaction():
             frame = store.put_frame("a note")
-            view = store.view()
+            view = store.history.view()
         assert view.frame(frame).id == -1
         assert store.frame(frame).id == 1
 

@@ -38,7 +38,7 @@ def test_the_probe_says_what_of_a_document_is_still_to_be_done() -> None:
             store.append(event)
 
         def probe(n: int, space: str | None = "small") -> Stored:
-            (found,) = store.at(n).find_stored(CONTENT, chunk_count=3, space=space)
+            (found,) = store.at(n).files.stored(CONTENT, chunk_count=3, space=space)
             return found
 
         assert probe(1) == Stored(1, {}, (0, 1, 2), ())
@@ -49,10 +49,10 @@ def test_the_probe_says_what_of_a_document_is_still_to_be_done() -> None:
         assert probe(5, None).is_complete
         assert not probe(5, "unheard of").is_complete
         assert probe(6) == Stored(1, {1: 5, 2: 3}, (0,), (5,))
-        assert store.at(7).find_stored(CONTENT, chunk_count=3) == []
+        assert store.at(7).files.stored(CONTENT, chunk_count=3) == []
         # Cut otherwise, or not at all, it is not what is there.
-        assert store.at(5).find_stored(CONTENT, chunk_count=2) == []
-        assert store.at(5).find_stored(CONTENT) == []
+        assert store.at(5).files.stored(CONTENT, chunk_count=2) == []
+        assert store.at(5).files.stored(CONTENT) == []
 
 
 def test_the_probe_knows_contents_of_one_frame() -> None:
@@ -60,8 +60,8 @@ def test_the_probe_knows_contents_of_one_frame() -> None:
         store.append(PutFrame(text="a", content_hash=CONTENT))
         body = PutFrame(text="a", content_hash=CONTENT, embedding=in_space("s"))
         store.append(Draft(body, attachments=(VECTOR,)))
-        assert store.at(1).find_stored(CONTENT) == [Stored(1, {}, (), ())]
-        found = store.at(2).find_stored(CONTENT, space="s")
+        assert store.at(1).files.stored(CONTENT) == [Stored(1, {}, (), ())]
+        found = store.at(2).files.stored(CONTENT, space="s")
         assert [one.is_complete for one in found] == [False, True]
 
 
@@ -84,16 +84,16 @@ def test_frames_that_were_put_as_they_are_are_found_by_their_content() -> None:
     with cerata.open(":memory:") as store:
         one = store.put_frame("wax")
         store.put_frames(["tablet", "stylus"])
-        blob = store.put_frame(b"wax", search_text="bees")
+        blob = store.put_frame(b"wax", options=cerata.PutOptions(search_text="bees"))
         store.put_frame(b"honey")
         with store.transaction():
             store.put_frame("in a block")
-            found = store.find_stored(cerata.content_hash("in a block"))
+            found = store.files.stored(cerata.content_hash("in a block"))
             assert [part.id for part in found] == [-1]
-        assert store.find_content(cerata.content_hash("wax")) == [one.id, blob.id]
-        assert store.find_stored(cerata.content_hash("stylus")) == [Stored(3, {}, (), ())]
-        assert store.find_content(cerata.content_hash(b"honey")) == [5]
-        assert store.find_content(cerata.content_hash("none")) == []
+        assert store.files.by_content(cerata.content_hash("wax")) == [one.id, blob.id]
+        assert store.files.stored(cerata.content_hash("stylus")) == [Stored(3, {}, (), ())]
+        assert store.files.by_content(cerata.content_hash(b"honey")) == [5]
+        assert store.files.by_content(cerata.content_hash("none")) == []
 
 
 def test_the_parts_of_a_document_are_not_found_for_it() -> None:
@@ -102,8 +102,8 @@ def test_the_parts_of_a_document_are_not_found_for_it() -> None:
     with cerata.open(":memory:") as store:
         whole = store.remember(text)
         part = store.frame(whole.ids[1]).text
-        assert store.find_content(cerata.content_hash(text)) == [whole.id]
-        assert store.find_content(cerata.content_hash(part)) == []
+        assert store.files.by_content(cerata.content_hash(text)) == [whole.id]
+        assert store.files.by_content(cerata.content_hash(part)) == []
         assert store.remember(part).added
 
 
@@ -113,16 +113,16 @@ def test_a_text_is_remembered_beside_bytes_that_are_the_same(tmp_path: Path) -> 
     file.write_bytes(b"the harbour opens")
     with cerata.open(":memory:") as store:
         store.put_frame(b"the harbour opens")
-        store.put_frame("the harbour opens", search_text="none of it")
+        store.put_frame("the harbour opens", options=cerata.PutOptions(search_text="none of it"))
         assert store.remember("the harbour opens").added
         assert not store.remember("the harbour opens").added
         store.put_frame(b"the harbour opens", uri=file.as_posix())
         assert store.remember(file).added
-        assert store.remember_files([file]).of("unchanged")
+        assert store.files.remember([file]).of("unchanged")
         assert [frame.uri for frame in store.frames() if frame.text] == [
             file.as_posix(),
             None,
             None,
         ]
-        found = store.search("harbour", group_by="frame")
+        found = store.search("harbour", page=cerata.Page(group_by="frame"))
         assert [hit.id for hit in found] == [3, 5]

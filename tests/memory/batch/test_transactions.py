@@ -62,7 +62,7 @@ def test_a_view_taken_inside_stands_still(before: list[Act], inside: list[Act]) 
             perform(store, act)
         with store.transaction():
             perform(store, inside[0])
-            view = store.view()
+            view = store.history.view()
             seen = everything(view)
             for act in inside[1:]:
                 perform(store, act)
@@ -110,31 +110,31 @@ def test_the_log_tags_and_projections_show_what_is_gathered() -> None:
     with cerata.open(":memory:", projections=[Newest]) as store:
         first = store.put_frame("a note")
         with store.transaction():
-            store.tag("before", at=first)
+            store.history.tag("before", at=first)
             made = store.put_frame("a plan", kind="plan")
-            store.put_frame("a step", kind="step", parent=made)
-            view = store.view()
+            store.put_frame("a step", kind="step", options=cerata.PutOptions(parent=made))
+            view = store.history.view()
             store.delete(made)
             assert [event.seq for event in store.log()] == [1, -1, -2, -3, -4]
             assert [event.type for event in view.log()] == ["putFrame", "putTag", *["putFrame"] * 2]
             assert [event.seq for event in store.log(last=1)] == [1]
             assert [event.header.count for event in view.log()] == [1, 3, 3, 3]
-            assert store.tags() == view.tags() == {"before": 1}
-            assert store.at("HEAD").tags() == {}
-            rows = dict(store.projection(Newest).rows)
+            assert store.history.tags() == view.history.tags() == {"before": 1}
+            assert store.at("HEAD").history.tags() == {}
+            rows = dict(store.stream.projection(Newest).rows)
             assert rows == {"plan": -2, "step": -3, "step below": -2, "text": 1}
-            assert dict(store.at("HEAD").projection(Newest).rows) == {"text": 1}
+            assert dict(store.at("HEAD").stream.projection(Newest).rows) == {"text": 1}
         assert [event.seq for event in store.log()] == [1, 2, 3, 4, 5]
-        rows = dict(store.projection(Newest).rows)
+        rows = dict(store.stream.projection(Newest).rows)
         assert rows == {"plan": 3, "step": 4, "step below": 3, "text": 1}
 
 
 def test_a_scope_narrows_the_log_inside_too() -> None:
     with cerata.open(":memory:") as store, store.transaction():
-        store.put_frame("mine", scope={"user_id": "u1"})
-        store.put_frame("yours", scope={"user_id": "u2"})
+        store.put_frame("mine", options=cerata.PutOptions(scope={"user_id": "u1"}))
+        store.put_frame("yours", options=cerata.PutOptions(scope={"user_id": "u2"}))
         scope = (("tenant", "default"), ("user_id", "u2"))
-        assert [event.seq for event in store.view().within(scope).log()] == [-2]
+        assert [event.seq for event in store.history.view().within(scope).log()] == [-2]
 
 
 def test_a_projection_that_fails_on_a_draft_says_so() -> None:
@@ -151,8 +151,8 @@ def test_a_projection_that_fails_on_a_draft_says_so() -> None:
         with store.transaction():
             store.put_frame("a bad one", kind="bad")
             with pytest.raises(cerata.ProjectionFailed, match=r"event -1 .*no bad frames"):
-                store.projection(Failing)
-            assert dict(store.at(1).projection(Failing).rows) == {"text": 1}
+                store.stream.projection(Failing)
+            assert dict(store.at(1).stream.projection(Failing).rows) == {"text": 1}
 
 
 @pytest.mark.parametrize("stored", [True, False])
@@ -162,9 +162,9 @@ def test_a_part_that_takes_the_place_of_the_whole_stays(stored: bool) -> None:
 
         def build() -> list[int]:
             whole = store.put_frame("whole").id
-            part = store.put_frame("part", parent=whole).id
-            other = store.put_frame("other", parent=whole).id
-            below = store.put_frame("below", parent=part).id
+            part = store.put_frame("part", options=cerata.PutOptions(parent=whole)).id
+            other = store.put_frame("other", options=cerata.PutOptions(parent=whole)).id
+            below = store.put_frame("below", options=cerata.PutOptions(parent=part)).id
             return [whole, part, other, below]
 
         made = build() if stored else []
@@ -173,7 +173,9 @@ def test_a_part_that_takes_the_place_of_the_whole_stays(stored: bool) -> None:
             store.supersede(whole, part)
             inside = [store.frame(number).active for number in (whole, part, other, below)]
             assert inside == [False, True, False, True]
-        after = [frame.active for frame in store.frames(include_superseded=True)]
+        after = [
+            frame.active for frame in store.frames(where=cerata.Filter(include_superseded=True))
+        ]
         assert after[::-1] == inside
 
 
@@ -195,7 +197,10 @@ def test_versions_of_one_uri_in_one_transaction_follow_each_other() -> None:
             for number in range(1, 4):
                 store.remember(f"version {number}", uri="port.md")
         assert [frame.text for frame in store.frames()] == ["version 3"]
-        chain = [frame.superseded_by for frame in store.frames(include_superseded=True)]
+        chain = [
+            frame.superseded_by
+            for frame in store.frames(where=cerata.Filter(include_superseded=True))
+        ]
         assert chain == [None, 6, 4, 2]
 
 
@@ -232,23 +237,25 @@ def test_the_state_of_the_log_is_shared_and_not_copied() -> None:
 def test_a_view_of_the_block_keeps_what_it_has() -> None:
     """`at` and `replay` gave the log below it alone."""
     with cerata.open(":memory:") as store:
-        old = store.put_frame("the harbour opens in April", scope={"user_id": "u1"})
-        store.put_frame("another harbour", scope={"user_id": "u2"})
+        old = store.put_frame(
+            "the harbour opens in April", options=cerata.PutOptions(scope={"user_id": "u1"})
+        )
+        store.put_frame("another harbour", options=cerata.PutOptions(scope={"user_id": "u2"}))
         with store.transaction():
             store.supersede(old, "the harbour opens in May")
-            view = store.view()
+            view = store.history.view()
             seen = everything(view)
             store.delete(2)
             assert everything(store.at(view)) == seen
-            assert everything(store.replay(view)) == seen
-            assert everything(store.at(store.replay(view))) == seen
+            assert everything(store.stream.replay(view)) == seen
+            assert everything(store.at(store.stream.replay(view))) == seen
             own = view.within((("tenant", "default"), ("user_id", "u1")))
             assert [frame.id for frame in store.at(own).frames()] == [-1]
-            assert [hit.id for hit in store.replay(own).search("harbour")] == [-1]
+            assert [hit.id for hit in store.stream.replay(own).search("harbour")] == [-1]
             with pytest.raises(cerata.InvalidInput, match="not in the log"):
-                store.tag("here", at=view)
+                store.history.tag("here", at=view)
         assert everything(store.at(view)) == seen
-        assert everything(store.replay(view)) == seen
+        assert everything(store.stream.replay(view)) == seen
 
 
 @settings(max_examples=20)
@@ -260,7 +267,7 @@ def test_a_replay_of_the_block_is_what_the_block_sees(before: list[Act], inside:
         with store.transaction():
             for act in inside:
                 perform(store, act)
-            assert everything(store.replay(store.view())) == everything(store)
+            assert everything(store.stream.replay(store.history.view())) == everything(store)
 
 
 def test_a_view_of_a_block_is_read_by_another_handle(tmp_path: Path) -> None:
@@ -270,50 +277,54 @@ def test_a_view_of_a_block_is_read_by_another_handle(tmp_path: Path) -> None:
         store.put_frame("the harbour")
         with store.transaction():
             store.put_frame("the bridge of the harbour")
-            view = store.view()
+            view = store.history.view()
             assert everything(other.at(view)) == everything(view)
 
 
 def test_an_embedding_that_is_appended_inside_is_seen_inside() -> None:
-    """`find_stored` said that the frame lacked it, so a block embedded everything again."""
+    """`files.stored` said that the frame lacked it, so a block embedded everything again."""
     with cerata.open(":memory:") as store:
         frame = store.put_frame("wax").id
         [(embedding, data)] = [one for one in vectors([[1.0]], 1, "small") if one]
         wanted = cerata.content_hash("wax")
 
         def unembedded() -> list[tuple[int, ...]]:
-            return [one.unembedded for one in store.find_stored(wanted, space="small")]
+            return [one.unembedded for one in store.files.stored(wanted, space="small")]
 
         with store.transaction():
             new = store.put_frame("wax").id
-            before = store.view()
+            before = store.history.view()
             assert unembedded() == [(frame,), (new,)]
             for number in (frame, new):
                 body = PutEmbedding(frame=number, embedding=embedding)
                 store.append(cerata.Draft(body, attachments=(data,)))
-                before = store.view()
+                before = store.history.view()
             assert unembedded() == [(), ()]
             other = PutEmbedding(frame=frame, embedding=vectors([[1.0]], 1, "other")[0][0])  # type: ignore[index]
             store.append(cerata.Draft(other, attachments=(data,)))
-            found = before.find_stored(wanted, space="other")
+            found = before.files.stored(wanted, space="other")
             assert [one.unembedded for one in found] == [(frame,), (new,)]
         assert unembedded() == [(), ()]
 
 
 REFUSED: list[tuple[str, Callable[[cerata.Store], object], type[cerata.CerataError]]] = [
     ("no such frame", lambda store: store.delete(99), cerata.NotFound),
-    ("no such parent", lambda store: store.put_frame("x", parent=99), cerata.NotFound),
+    (
+        "no such parent",
+        lambda store: store.put_frame("x", options=cerata.PutOptions(parent=99)),
+        cerata.NotFound,
+    ),
     ("not put yet", lambda store: store.delete(-2), cerata.NotFound),
     ("closed before the block", lambda store: store.delete(2), cerata.Conflict),
     ("closed in the block", lambda store: store.delete(3), cerata.Conflict),
     ("itself", lambda store: store.supersede(1, 1), cerata.Conflict),
-    ("a tag's name", lambda store: store.tag("1st"), cerata.InvalidInput),
-    ("a tag's place", lambda store: store.tag("inside", at=3), cerata.InvalidInput),
-    ("a tag that is there", lambda store: store.tag("there"), cerata.Conflict),
-    ("a tag of the block", lambda store: store.tag("gathered"), cerata.Conflict),
+    ("a tag's name", lambda store: store.history.tag("1st"), cerata.InvalidInput),
+    ("a tag's place", lambda store: store.history.tag("inside", at=3), cerata.InvalidInput),
+    ("a tag that is there", lambda store: store.history.tag("there"), cerata.Conflict),
+    ("a tag of the block", lambda store: store.history.tag("gathered"), cerata.Conflict),
     (
         "another dimension",
-        lambda store: store.put_frame("x", embedding=[1.0, 2.0], space="small"),
+        lambda store: store.put_frame("x", vectors=cerata.Vectors(dense=[1.0, 2.0], space="small")),
         cerata.InvalidInput,
     ),
     (
@@ -346,11 +357,11 @@ def test_what_cannot_be_appended_is_refused_when_it_is_asked_for(
         store.put_frame("two")
         store.put_frames(["three", "four"])
         store.delete(2)
-        store.tag("there")
+        store.history.tag("there")
         with store.transaction() as transaction:
-            store.put_frame("five", embedding=[1.0], space="small")
+            store.put_frame("five", vectors=cerata.Vectors(dense=[1.0], space="small"))
             store.delete(3)
-            store.tag("gathered", at=1)
+            store.history.tag("gathered", at=1)
             with pytest.raises(error):
                 act(store)
             assert len(list(store.log())) == 6 + 3
@@ -403,7 +414,7 @@ def test_a_refused_call_leaves_nothing_of_a_long_document() -> None:
             store.remember(long, uri="doc")
         [document] = [frame for frame in store.frames() if frame.uri == "doc"]
         assert (document.text, document.active) == (long, True)
-        assert document.chunk_count == len(store.chunks(document.id)) > 256
+        assert document.chunk_count == len(store.files.chunks(document.id)) > 256
 
 
 def test_what_was_gathered_is_nobody_elses_to_change() -> None:
@@ -493,15 +504,15 @@ def test_a_block_has_the_time_of_its_append_when_the_clock_stands() -> None:
     """The drafts had the clock's time, before the last event: a new value ended before the old."""
     world, clock = environment()
     with cerata.open(":memory:", environment=world) as store:
-        store.declare_predicate("lives in", functional=True)
+        store.graph.declare("lives in", functional=True)
         store.assert_fact("ann", "lives in", "Rome")
         clock.time_us -= 60_000_000
         with store.transaction():
             store.assert_fact("ann", "lives in", "Oslo")
             inside = [fact.object for fact in store.facts("ann", valid_at="now")]
-            spans = [(fact.object, str(fact.valid)) for fact in store.fact_history("ann")]
+            spans = [(fact.object, str(fact.valid)) for fact in store.graph.versions("ann")]
         assert inside == [fact.object for fact in store.facts("ann", valid_at="now")] == ["Oslo"]
-        assert spans == [(fact.object, str(fact.valid)) for fact in store.fact_history("ann")]
+        assert spans == [(fact.object, str(fact.valid)) for fact in store.graph.versions("ann")]
 
 
 def test_a_repeated_block_sees_its_facts_now() -> None:

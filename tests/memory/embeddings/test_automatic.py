@@ -20,7 +20,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def name_of(store: cerata.Store) -> str | None:
-    return None if store.embedder is None else store.embedder.identity.name
+    return None if store.embeddings.embedder is None else store.embeddings.embedder.identity.name
 
 
 def test_a_new_memory_gets_the_static_embedder(path: Path) -> None:
@@ -29,7 +29,7 @@ def test_a_new_memory_gets_the_static_embedder(path: Path) -> None:
         assert store.head.seq == 0, "opening writes nothing"
         store.put_frames(["the harbour bridge", "a tablet of wax"])
         assert store.search("crossing at the port", mode="vector")[0].text == "the harbour bridge"
-        remembered = store.remembered_embedder()
+        remembered = store.embeddings.used()
         assert remembered is not None
         assert remembered.name == "static"
     with cerata.open(path) as store:
@@ -43,7 +43,7 @@ def test_a_remembered_embedder_goes_on(path: Path, monkeypatch: pytest.MonkeyPat
     with cerata.open(path, embedder="auto") as store:
         assert name_of(store) == "hashing"
         store.put_frame("tablet")
-        assert store.embed_missing().frames == 0
+        assert store.embeddings.fill().frames == 0
 
 
 def test_an_embedder_that_cannot_run_here_leaves_words(
@@ -53,7 +53,7 @@ def test_an_embedder_that_cannot_run_here_leaves_words(
     with cerata.open(path, embedder=Hashing()) as store:
         store.put_frame("wax tablet")
     with cerata.open(path, embedder="auto") as store:
-        assert store.embedder is None
+        assert store.embeddings.embedder is None
         hits = store.search("wax")
         assert hits[0].text == "wax tablet"
         assert "is no built-in embedder" in hits.notices[0]
@@ -67,7 +67,7 @@ def test_without_the_static_embedder_words_alone_are_searched(
 
     monkeypatch.setitem(built_in.BUILT_IN, "static", missing)
     with cerata.open(path, embedder="auto") as store:
-        assert store.embedder is None
+        assert store.embeddings.embedder is None
         store.put_frame("wax")
         assert store.search("wax")[0].text == "wax"
 
@@ -86,7 +86,7 @@ def test_each_tenant_has_its_own(path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_fork_goes_on_with_the_choice(path: Path, tmp_path: Path) -> None:
     with cerata.open(path, embedder="auto") as store:
         store.remember("wax")
-        with store.fork(path=tmp_path / "b.cera") as fork:
+        with store.upkeep.fork(path=tmp_path / "b.cera") as fork:
             assert name_of(fork) == STATIC
 
 

@@ -65,7 +65,7 @@ def test_each_frame_has_the_vector_of_its_text(
         }
         found = vectors_by_frame(store, space)
         assert set(found) == {seq for seq in texts if seq > start} - given_vectors
-        store.embed_missing()
+        store.embeddings.fill()
         found = vectors_by_frame(store, space)
         current = {frame.id for frame in store.frames(include_chunks=True)}
         assert set(found) >= current & set(texts)

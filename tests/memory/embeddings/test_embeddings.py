@@ -38,13 +38,17 @@ def test_a_frame_carries_its_vector() -> None:
     """Beside text and bytes, as float32 or int8, after a reopening too."""
     environment = Environment.in_memory()
     with cerata.open("m", environment=environment) as store:
-        store.put_frame("wax", embedding=[0.5, -1], space="small")
-        store.put_frame(b"wax", embedding=np.array([1, -2], np.int8), space="tiny")
+        store.put_frame("wax", vectors=cerata.Vectors(dense=[0.5, -1], space="small"))
+        store.put_frame(
+            b"wax", vectors=cerata.Vectors(dense=np.array([1, -2], np.int8), space="tiny")
+        )
         each = [{"n": 1}, {"n": 2}]
-        store.put_frames(["a", "b"], embeddings=np.eye(2), metadata=each, space="small")
+        store.put_frames(
+            ["a", "b"], metadata=each, vectors=cerata.Vectors(dense=np.eye(2), space="small")
+        )
         store.put_frame("none")
         with store.transaction():
-            store.put_frame("inside", embedding=(2.0, 3.0), space="small")
+            store.put_frame("inside", vectors=cerata.Vectors(dense=(2.0, 3.0), space="small"))
     with cerata.open("m", environment=environment) as store:
         assert stored(store) == [
             ("small", [0.5, -1.0]),
@@ -54,7 +58,7 @@ def test_a_frame_carries_its_vector() -> None:
             None,
             ("small", [2.0, 3.0]),
         ]
-        assert store.content(2) == b"wax"
+        assert store.files.content(2) == b"wax"
         frames = snapshot_of(store).base.frames
         assert frames.embedded(6, "small").tolist() == [True, False, True, True, False, True]
         assert [frames.first_embedding(name) for name in ("small", "tiny", "no")] == [1, 2, None]
@@ -63,10 +67,22 @@ def test_a_frame_carries_its_vector() -> None:
 
 def test_a_key_knows_the_vector_too() -> None:
     with cerata.open(":memory:") as store:
-        store.put_frame("wax", embedding=[1.0], space="small", key="k")
-        assert not store.put_frame("wax", embedding=[1.0], space="small", key="k").added
+        store.put_frame(
+            "wax",
+            vectors=cerata.Vectors(dense=[1.0], space="small"),
+            options=cerata.PutOptions(key="k"),
+        )
+        assert not store.put_frame(
+            "wax",
+            vectors=cerata.Vectors(dense=[1.0], space="small"),
+            options=cerata.PutOptions(key="k"),
+        ).added
         with pytest.raises(cerata.IdempotencyConflict):
-            store.put_frame("wax", embedding=[2.0], space="small", key="k")
+            store.put_frame(
+                "wax",
+                vectors=cerata.Vectors(dense=[2.0], space="small"),
+                options=cerata.PutOptions(key="k"),
+            )
 
 
 UNUSABLE: list[tuple[Any, str]] = [
@@ -89,14 +105,14 @@ UNUSABLE: list[tuple[Any, str]] = [
 def test_what_is_no_vector_is_refused(embeddings: Any, match: str) -> None:
     with cerata.open(":memory:") as store:
         with pytest.raises(cerata.InvalidInput, match=match):
-            store.put_frames(["one"], embeddings=embeddings, space="small")
+            store.put_frames(["one"], vectors=cerata.Vectors(dense=embeddings, space="small"))
         assert store.head.seq == 0
 
 
-@pytest.mark.parametrize("given", [{"embedding": [1.0]}, {"space": "small"}])
-def test_a_vector_has_a_space_and_a_space_a_vector(given: Any) -> None:
+@pytest.mark.parametrize("given", [cerata.Vectors(dense=[1.0]), cerata.Vectors(space="small")])
+def test_a_vector_has_a_space_and_a_space_a_vector(given: cerata.Vectors) -> None:
     with cerata.open(":memory:") as store, pytest.raises(cerata.InvalidInput, match="space"):
-        store.put_frame("wax", **given)
+        store.put_frame("wax", vectors=given)
 
 
 def test_a_space_has_one_dimension_and_one_kind_of_number() -> None:
@@ -110,7 +126,7 @@ def test_a_space_has_one_dimension_and_one_kind_of_number() -> None:
     with cerata.open("m", environment=environment) as store:
         for vector in ([1.0], np.array([1, 2], np.int8)):
             with pytest.raises(cerata.InvalidInput, match="'small' has vectors of"):
-                store.put_frame("tablet", embedding=vector, space="small")
+                store.put_frame("tablet", vectors=cerata.Vectors(dense=vector, space="small"))
         drafts = [put([1.0]), put([1.0, 2.0])]
         with pytest.raises(cerata.InvalidInput, match="'new' has"):
             store.append(*drafts)
@@ -159,12 +175,12 @@ def test_of_two_who_start_a_space_at_once_one_is_refused(monkeypatch: pytest.Mon
 
         def late(through: int | None = None) -> Any:
             found = prepare(through)
-            other.put_frame("first", embedding=[1.0], space="small")
+            other.put_frame("first", vectors=cerata.Vectors(dense=[1.0], space="small"))
             return found
 
         monkeypatch.setattr(store._fold, "frames", late)
         with pytest.raises(cerata.InvalidInput, match="'small' has vectors of"):
-            store.put_frame("second", embedding=[1.0, 2.0], space="small")
+            store.put_frame("second", vectors=cerata.Vectors(dense=[1.0, 2.0], space="small"))
         assert [event.seq for event in store.log()] == [1]
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 import cerata
-from cerata import Conflict, InvalidInput, Unsupported
+from cerata import Conflict, InvalidInput, Unsupported, agents
 from cerata.engine.events import DEFAULT_SCOPE, Draft, PutFrame, UseEmbedder
 from cerata.retrieval.embedders import built_in
 from cerata.retrieval.embedders.embedder import Embedder
@@ -78,14 +78,14 @@ def test_an_embedder_object_is_remembered_without_a_name(path: Path) -> None:
         [use] = uses(store)
         assert (use.name, use.tokens_space) == (None, "hashing@1/8/maxsim/i1")
     with cerata.open(path) as store:
-        assert store.embedder is None
+        assert store.embeddings.embedder is None
 
 
 def test_a_text_without_a_vector_records_no_embedder(path: Path) -> None:
     with cerata.open(path, embedder="hashing") as store:
         store.put_frame(" ")
         store.put_frame(b"\x00")
-        store.put_frame("wax", embedding=[1.0, 2.0], space="mine")
+        store.put_frame("wax", vectors=cerata.Vectors(dense=[1.0, 2.0], space="mine"))
         assert uses(store) == []
 
 
@@ -112,15 +112,15 @@ def test_a_full_batch_of_vectors_for_stored_frames_has_the_event(path: Path) -> 
     with cerata.open(path) as store:
         store.put_frames(["ok"] * 10_000)
     with cerata.open(path, embedder="hashing") as store:
-        assert store.embed_missing(batch=10_000).frames == 10_000
+        assert store.embeddings.fill(batch=10_000).frames == 10_000
         assert [use.space for use in uses(store)] == [SPACE]
 
 
 def test_a_repeated_call_returns_the_first_receipt(path: Path) -> None:
     with cerata.open(path, embedder="hashing") as store:
-        first = store.put_frame("wax", key="k")
+        first = store.put_frame("wax", options=cerata.PutOptions(key="k"))
     with cerata.open(path) as store:
-        again = store.put_frame("wax", key="k")
+        again = store.put_frame("wax", options=cerata.PutOptions(key="k"))
         assert (again.id, again.seqs, again.added) == (first.id, first.seqs, False)
 
 
@@ -132,12 +132,12 @@ def test_a_later_opener_embeds_and_searches_with_it(path: Path, hashing: list[Ha
         store.put_frame("wax tablet")
     with cerata.open(path) as store:
         made = len(hashing)
-        assert store.timeline(limit=1).entries
+        assert store.history.timeline(limit=1).entries
         assert len(hashing) == made, "no embedder is made before a text needs one"
         store.put_frame("stylus")
-        assert store.embedding(3, SPACE) is not None
+        assert store.embeddings.of(3, SPACE) is not None
         assert store.search("tablet")[0].lanes == ("text", "vectors")
-        assert store.view().recall("tablet").lanes == ("text", "facts", "vectors")
+        assert store.history.view().recall("tablet").lanes == ("text", "facts", "vectors")
         assert len(hashing) == made + 1, "one embedder serves the whole store"
     with cerata.open(path, mode="r") as store:
         assert store.search("tablet")[0].lanes == ("text", "vectors")
@@ -164,14 +164,14 @@ def test_each_tenant_has_its_embedder(path: Path, hashing: list[Hashing]) -> Non
         store.put_frame("tablet")
         assert store.search("tablet")[0].lanes == ("text", "vectors")
     with cerata.open(path, scope=other) as store:
-        assert store.embedder is None
+        assert store.embeddings.embedder is None
     with cerata.open(path, embedder="hashing") as store:
         store.put_frame("wax")
     with cerata.open(path) as store:
         # A text of a tenant with another embedder gets no vector of this one.
-        note = store.put_frame("stylus", scope=other)
-        assert store.embedder is not None
-        assert store.embedding(note) is None
+        note = store.put_frame("stylus", options=cerata.PutOptions(scope=other))
+        assert store.embeddings.embedder is not None
+        assert store.embeddings.of(note) is None
 
 
 def test_an_endpoint_is_never_contacted_because_it_is_remembered(path: Path) -> None:
@@ -188,7 +188,7 @@ def test_an_endpoint_is_never_contacted_because_it_is_remembered(path: Path) -> 
         with cerata.open(path) as store:
             # Not even if the event has a name, which no writer of ours gives it.
             store.append(Draft(UseEmbedder(**{**dict_of(use), "name": "endpoint"}), DEFAULT_SCOPE))
-            assert store.embedder is None
+            assert store.embeddings.embedder is None
             store.put_frame("tablet")
             assert store.search("wax")[0].lanes == ("text",)
             store.recall("wax")
@@ -212,9 +212,9 @@ def test_a_search_without_a_vector_in_view_is_noted(path: Path) -> None:
     with cerata.open(path, scope={"user": "ben"}) as store:
         notice = f"searched by words only: no frame here has a vector of {SPACE!r}"
         [line] = store.search("wax").notices
-        assert line == f"{notice}; embed_missing() adds vectors"
+        assert line == f"{notice}; embeddings.fill() adds vectors"
         assert store.recall("wax").notices == (line,)
-        store.embed_missing()
+        store.embeddings.fill()
         assert store.search("wax").notices == ()
 
 
@@ -223,17 +223,17 @@ def test_a_text_without_a_vector_is_noted(path: Path, tmp_path: Path) -> None:
     with cerata.open(path) as store:
         assert store.put_frame("wax").notices == (), "the memory has no vectors"
     with cerata.open(path, embedder=Hashing("0")) as store:
-        assert store.put_frame("tablet", key="k").notices == ()
+        assert store.put_frame("tablet", options=cerata.PutOptions(key="k")).notices == ()
     file = tmp_path / "a.md"
     file.write_text("harbour")
     with cerata.open(path) as store:
         receipts = [
             store.put_frame("stylus"),
             store.put_frames(["wax", "ink"]),
-            store.put_frame("a", uri="u", replace=True),
+            store.put_frame("a", uri="u", options=cerata.PutOptions(replace=True)),
             store.supersede(1, "beeswax"),
             store.remember("a note"),
-            store.remember_messages([{"role": "user", "content": "hello"}]),
+            agents.remember_messages(store, [{"role": "user", "content": "hello"}]),
         ]
         line = (
             "stored without vectors: the vectors are of 'hashing@0/8/cosine', which is no built-in "
@@ -241,16 +241,18 @@ def test_a_text_without_a_vector_is_noted(path: Path, tmp_path: Path) -> None:
         )
         assert {receipt.notices for receipt in receipts} == {(line,)}
         assert receipts[0].to_dict()["notices"] == [line]
-        assert store.remember_files([file]).notices == (line,)
-        assert store.remember_files([file]).notices == (), "the file is unchanged"
+        assert store.files.remember([file]).notices == (line,)
+        assert store.files.remember([file]).notices == (), "the file is unchanged"
         with store.transaction() as block:
             assert store.put_frame("one").notices == (line,)
             store.put_frame("two")
         assert block.receipt is not None
         assert block.receipt.notices == (line,)
         assert store.put_frame(b"\x00").notices == store.delete(receipts[0]).notices == ()
-        assert store.put_frame("tablet", key="k").notices == (), "nothing was written"
-        own = store.put_frame("b", embedding=[1.0, 2.0], space="mine")
+        assert store.put_frame("tablet", options=cerata.PutOptions(key="k")).notices == (), (
+            "nothing was written"
+        )
+        own = store.put_frame("b", vectors=cerata.Vectors(dense=[1.0, 2.0], space="mine"))
         assert (own.notices, "notices" in own.to_dict()) == ((), False)
 
 
@@ -261,7 +263,7 @@ def test_a_text_of_a_tenant_with_another_embedder_is_noted(path: Path) -> None:
         store.put_frame("wax")
     with cerata.open(path) as store:
         assert store.put_frame("ink").notices == ()
-        [line] = store.put_frame("ink", scope={"tenant": "b"}).notices
+        [line] = store.put_frame("ink", options=cerata.PutOptions(scope={"tenant": "b"})).notices
         assert line.endswith("not of the store's 'hashing@1/8/cosine'; open it by tenant")
 
 
@@ -277,7 +279,7 @@ def test_a_text_is_not_embedded_by_another_embedder(path: Path, second: Hashing)
         for call in (store.put_frame, store.remember):
             with pytest.raises(InvalidInput, match="uses the embedder of 'hashing@1"):
                 call("tablet")
-            with pytest.raises(InvalidInput, match="embed_missing"), store.transaction():
+            with pytest.raises(InvalidInput, match=r"embeddings\.fill"), store.transaction():
                 call("tablet")
         assert store.head.seq == 2
         assert second.asked == []
@@ -287,38 +289,41 @@ def test_embed_missing_changes_the_embedder(path: Path) -> None:
     with cerata.open(path, embedder=Hashing("0")) as store:
         store.put_frame("wax")
     with cerata.open(path, embedder="hashing") as store:
-        assert store.embed_missing().frames == 1
+        assert store.embeddings.fill().frames == 1
         end = store.head.seq
-        store.embed_missing()
+        store.embeddings.fill()
         assert store.head.seq == end, "a second call writes nothing"
         store.put_frame("tablet")
         assert [use.space for use in uses(store)] == ["hashing@0/8/cosine", SPACE]
     with cerata.open(path) as store:
         assert {hit.lanes for hit in store.search("wax tablet")} == {("text", "vectors")}
-        remembered = [store.at(n).remembered_embedder() for n in (1, 2, 4)]
+        remembered = [store.at(n).embeddings.used() for n in (1, 2, 4)]
         assert [each and each.identity for each in remembered] == [None, "hashing@0", "hashing@1"]
 
 
 def test_a_narrow_embed_missing_leaves_the_embedder_of_the_tenant(path: Path) -> None:
     """The questions of the tenant's other users would miss all vectors that their frames have."""
     with cerata.open(path, embedder=Hashing("0")) as store:
-        ann, ben = (store.put_frame("wax", scope={"user": name}).id for name in ("ann", "ben"))
+        ann, ben = (
+            store.put_frame("wax", options=cerata.PutOptions(scope={"user": name})).id
+            for name in ("ann", "ben")
+        )
     second = Hashing()
     with cerata.open(path, embedder=second, scope={"user": "ann"}) as store:
-        embedded = store.embed_missing()
+        embedded = store.embeddings.fill()
         assert embedded.frames == 1
         [notice] = embedded.notices
         assert notice.startswith("The memory still uses the embedder of 'hashing@0/8/cosine'")
-        assert store.embedding(ann, SPACE) is not None
+        assert store.embeddings.of(ann, SPACE) is not None
     with cerata.open(path, embedder=Hashing("0"), scope={"user": "ben"}) as store:
         assert store.search("wax")[0].lanes == ("text", "vectors")
     with cerata.open(path, embedder=second) as store:
-        embedded = store.embed_missing(where=cerata.Filter(scope={"user": "ann"}))
+        embedded = store.embeddings.fill(where=cerata.Filter(scope={"user": "ann"}))
         assert (embedded.frames, len(embedded.notices)) == (0, 1)
         assert [use.space for use in uses(store)] == ["hashing@0/8/cosine"]
-        embedded = store.embed_missing()
+        embedded = store.embeddings.fill()
         assert (embedded.frames, embedded.notices) == (1, ())
-        assert store.embedding(ben, SPACE) is not None
+        assert store.embeddings.of(ben, SPACE) is not None
         assert [use.space for use in uses(store)] == ["hashing@0/8/cosine", SPACE]
 
 
@@ -334,9 +339,9 @@ def test_a_text_put_during_embed_missing_is_embedded_before_the_change(path: Pat
     with cerata.open(path, embedder=Hashing("0")) as other:
         other.put_frame("wax")
         with cerata.open(path, embedder=Slow()) as store:
-            embedded = store.embed_missing()
+            embedded = store.embeddings.fill()
             assert (embedded.frames, embedded.asked, embedded.passed) == (4, 4, 0)
-            assert all(store.embedding(frame, SPACE) is not None for frame in store.frames())
+            assert all(store.embeddings.of(frame, SPACE) is not None for frame in store.frames())
             assert [use.space for use in uses(store)] == ["hashing@0/8/cosine", SPACE]
 
 
@@ -397,17 +402,17 @@ def test_two_first_embedders_race_after_the_last_look(
 def test_a_text_gets_no_vector_of_an_embedder_that_was_changed_meanwhile(
     path: Path, *, replaced: bool
 ) -> None:
-    """It would lack a vector of the new embedder, although embed_missing found none missing."""
+    """It would lack a vector of the new embedder, although embeddings.fill found none missing."""
     with cerata.open(path, embedder=Hashing("0")) as store:
         store.put_frame("wax")
 
     def change() -> None:
         with cerata.open(path, embedder="hashing") as other:
-            other.embed_missing()
+            other.embeddings.fill()
 
     with cerata.open(path, embedder=Racing(change, "0")) as store:
         with pytest.raises(Conflict, match="'hashing@1/8/cosine' the memory's"):
-            store.put_frame("tablet", uri="a", replace=replaced)
+            store.put_frame("tablet", uri="a", options=cerata.PutOptions(replace=replaced))
         assert [use.identity for use in uses(store)] == ["hashing@0", "hashing@1"]
         assert store.head.seq == 4
 

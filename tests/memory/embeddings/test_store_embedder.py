@@ -76,7 +76,7 @@ def test_of_a_document_the_chunks_are_embedded_and_not_the_whole(
 ) -> None:
     text = "".join(f"# Part {part}\n" + "some words of it " * 50 for part in range(4))
     document = store.remember(text)
-    chunks = [store.frame(chunk).text for chunk in store.chunks(document).values()]
+    chunks = [store.frame(chunk).text for chunk in store.files.chunks(document).values()]
     assert len(chunks) == 4
     assert embedder.asked == chunks
     assert vectors_of(store) == expected(*chunks)
@@ -87,7 +87,7 @@ def test_of_bytes_their_search_text_is_embedded_if_there_is_one(
 ) -> None:
     store.put_frame(b"\x89PNG", title="a picture")
     assert embedder.asked == []
-    store.put_frame(b"\x89PNG", search_text="a dog on a beach")
+    store.put_frame(b"\x89PNG", options=cerata.PutOptions(search_text="a dog on a beach"))
     assert vectors_of(store) == expected("a dog on a beach")
 
 
@@ -105,10 +105,10 @@ def test_an_empty_text_is_refused_before_it_is_embedded(store: Store, embedder: 
 
 def test_a_vector_that_is_given_is_taken(store: Store, embedder: Hashing) -> None:
     """It may be of another space, which is searched by itself."""
-    store.put_frame("wax", embedding=[1.0, 2.0], space="mine")
-    store.put_frames(["tablet"], embeddings=[[1.0, 2.0]], space="mine")
+    store.put_frame("wax", vectors=cerata.Vectors(dense=[1.0, 2.0], space="mine"))
+    store.put_frames(["tablet"], vectors=cerata.Vectors(dense=[[1.0, 2.0]], space="mine"))
     assert embedder.asked == []
-    store.put_frame("stylus", embedding=[1.0] * DIMENSION, space=SPACE)
+    store.put_frame("stylus", vectors=cerata.Vectors(dense=[1.0] * DIMENSION, space=SPACE))
     assert embedder.asked == []
 
 
@@ -127,7 +127,7 @@ def test_int8_vectors_are_quantised_before_they_are_put() -> None:
 def test_without_an_embedder_nothing_is_embedded() -> None:
     with cerata.open(":memory:") as store:
         store.put_frame("wax")
-        assert store.embedder is None
+        assert store.embeddings.embedder is None
         assert vectors_of(store) == {}
 
 
@@ -140,7 +140,7 @@ def test_a_text_that_has_a_vector_is_not_embedded_again(store: Store, embedder: 
     store.put_frames(["wax", "tablet", "tablet"])
     store.supersede(note, "stylus")
     store.put_frame("wax", tags=["again"])
-    store.put_frame(b"\x00", search_text="tablet")
+    store.put_frame(b"\x00", options=cerata.PutOptions(search_text="tablet"))
     assert embedder.asked == ["wax", "tablet", "stylus"]
     assert len([event for event in store.log() if isinstance(event.body, PutFrame)]) == 7
     assert all(
@@ -152,7 +152,7 @@ def test_a_text_that_has_a_vector_is_not_embedded_again(store: Store, embedder: 
 
 def test_the_same_bytes_are_not_embedded_again(store: Store, embedder: Hashing) -> None:
     for _ in range(2):
-        store.put_frame(b"\x89PNG", search_text="a dog")
+        store.put_frame(b"\x89PNG", options=cerata.PutOptions(search_text="a dog"))
     assert embedder.asked == ["a dog"]
 
 
@@ -204,7 +204,7 @@ def test_another_revision_is_another_space(tmp_path: Path) -> None:
     with cerata.open(path, embedder=first) as store:
         store.put_frame("wax")
     with cerata.open(path, embedder=second) as store:
-        store.embed_missing()
+        store.embeddings.fill()
     assert (first.asked, second.asked) == (["wax"], ["wax"])
 
 
@@ -246,26 +246,28 @@ def test_a_repetition_under_a_key_asks_no_embedder(tmp_path: Path, embedder: Has
     """Not even where the text has no vector, or none of this embedder."""
     path = tmp_path / "a.cera"
     with cerata.open(path) as store:
-        first = store.put_frame("wax", key="k")
+        first = store.put_frame("wax", options=cerata.PutOptions(key="k"))
     with cerata.open(path, embedder=embedder) as store:
-        again = store.put_frame("wax", key="k")
+        again = store.put_frame("wax", options=cerata.PutOptions(key="k"))
         assert (again.id, again.added) == (first.id, False)
-        store.put_frames(["tablet"], key="l")
-        store.put_frames(["tablet"], key="l")
+        store.put_frames(["tablet"], options=cerata.PutOptions(key="l"))
+        store.put_frames(["tablet"], options=cerata.PutOptions(key="l"))
         assert embedder.asked == ["tablet"]
         with pytest.raises(cerata.IdempotencyConflict):
-            store.put_frame("other", key="k")
+            store.put_frame("other", options=cerata.PutOptions(key="k"))
         assert embedder.asked == ["tablet"]
     other = Hashing("2")
     with cerata.open(path, embedder=other) as store:
-        assert not store.put_frames(["tablet"], key="l").added
+        assert not store.put_frames(["tablet"], options=cerata.PutOptions(key="l")).added
     assert other.asked == []
 
 
 def test_a_vector_that_the_caller_gave_is_part_of_what_a_key_stands_for(store: Store) -> None:
-    store.put_frame("wax", embedding=[1.0], space="mine", key="k")
+    store.put_frame(
+        "wax", vectors=cerata.Vectors(dense=[1.0], space="mine"), options=cerata.PutOptions(key="k")
+    )
     with pytest.raises(cerata.IdempotencyConflict):
-        store.put_frame("wax", key="k")
+        store.put_frame("wax", options=cerata.PutOptions(key="k"))
 
 
 def test_a_block_that_is_run_again_asks_no_embedder(tmp_path: Path) -> None:
@@ -345,7 +347,7 @@ def test_a_long_document_goes_on_where_its_embedder_failed() -> None:
         assert store.head.seq == 1 + 256 + 1
         is_mended = True
         document = store.remember(text)
-        assert len(store.chunks(document)) == 600
+        assert len(store.files.chunks(document)) == 600
         # The one call of 50 texts that came back before the batch failed.
         assert len(asked) - len(set(asked)) == 50
 
@@ -370,7 +372,7 @@ def test_a_store_that_only_reads_asks_no_embedder(tmp_path: Path, embedder: Hash
         with pytest.raises(cerata.ReadOnly):
             store.put_frame("wax")
         with pytest.raises(cerata.ReadOnly):
-            store.embed_missing()
+            store.embeddings.fill()
     assert embedder.asked == []
 
 
@@ -386,4 +388,4 @@ def test_vectors_that_are_not_what_their_space_says_are_refused(store: Store) ->
     """A caller may put vectors into an embedder's space by hand, but no other ones."""
     for vector in ([1.0, 2.0], np.zeros(DIMENSION, np.int8)):
         with pytest.raises(InvalidInput, match="has vectors of 8 dimensions"):
-            store.put_frame("wax", embedding=vector, space=SPACE)
+            store.put_frame("wax", vectors=cerata.Vectors(dense=vector, space=SPACE))

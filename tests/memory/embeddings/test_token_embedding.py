@@ -23,7 +23,7 @@ def expected(text: str) -> list[list[int]]:
 
 
 def tokens(store: Store | cerata.View, frame: int) -> list[list[int]] | None:
-    found = store.token_embedding(frame)
+    found = store.embeddings.tokens_of(frame)
     return None if found is None else found.tolist()
 
 
@@ -35,19 +35,22 @@ def test_what_is_put_gets_vectors_and_token_vectors_in_one_event(tmp_path: Path)
         store.remember("A note of wax.")
         store.supersede(1, "black tea")
         store.put_frame(b"bytes")
-        own: dict[str, Any] = {"token_embedding": np.eye(8)[:1], "tokens_space": SPACE}
-        given: Any = store.put_frame("given by hand", **own).id
+        own = cerata.Vectors(tokens=np.eye(8)[:1], tokens_space=SPACE)
+        given: Any = store.put_frame("given by hand", vectors=own).id
         with store.transaction():
             place = store.put_frame("a train").id
             assert tokens(store, place) == expected("a train")
-        texts = {frame.id: frame.text for frame in store.frames(include_superseded=True)}
+        texts = {
+            frame.id: frame.text
+            for frame in store.frames(where=cerata.Filter(include_superseded=True))
+        }
         del texts[given]
         assert {frame: tokens(store, frame) for frame in texts} == {
             frame: expected(text) if text else None for frame, text in texts.items()
         }
-        assert all(store.embedding(frame) is not None for frame, text in texts.items() if text)
+        assert all(store.embeddings.of(frame) is not None for frame, text in texts.items() if text)
         assert tokens(store, given) == [[127] + [0] * 7]
-        assert store.embedding(given) is not None
+        assert store.embeddings.of(given) is not None
         once = ["green tea", "a train", "a b c", "A note of wax.", "black tea"]
         assert embedder.asked_tokens == once
         assert embedder.asked == [*once, "given by hand"]
@@ -67,7 +70,7 @@ def test_a_repetition_asks_nobody_and_means_the_same_frames() -> None:
                 gone = store.put_frame("two")
                 store.delete(gone)
             receipts.append(transaction.receipt)
-            store.put_frame("three", key="t")
+            store.put_frame("three", options=cerata.PutOptions(key="t"))
         assert receipts[0].ids == receipts[1].ids == (1, 2)
         assert embedder.asked_tokens == ["one", "two", "three"]
         assert store.head.seq == 5
@@ -84,14 +87,14 @@ def test_what_lacks_them_is_given_them_later(tmp_path: Path) -> None:
     embedder = HashingTokens()
     with cerata.open(path, embedder=embedder) as store:
         told = list[tuple[int, int]]()
-        done = store.embed_missing(batch=3, progress=lambda at, of: told.append((at, of)))
+        done = store.embeddings.fill(batch=3, progress=lambda at, of: told.append((at, of)))
         late = EmbeddedFrames(SPACE, frames=4, asked=4, passed=0)
         assert done == EmbeddedFrames("hashing@1/8/cosine", 1, 1, 0, tokens=late)
         assert told == [(3, 4), (4, 4)]
         assert (embedder.asked, len(embedder.asked_tokens)) == (["four"], 4)
         assert tokens(store, 2) == expected("two words")
         assert tokens(store.at(before), 2) is None
-        assert store.embed_missing().to_dict() == {
+        assert store.embeddings.fill().to_dict() == {
             "space": "hashing@1/8/cosine",
             "frames": 0,
             "asked": 0,
@@ -116,7 +119,7 @@ def test_a_question_is_embedded_where_it_is_of_use() -> None:
             (3, ("text", "vectors", "late")),
             (1, ("text", "vectors", "late")),
         ]
-        assert store.explain(hits[0]).lanes[-1].score == pytest.approx(0.65, abs=0.02)
+        assert store.history.explain(hits[0]).lanes[-1].score == pytest.approx(0.65, abs=0.02)
         assert store.recall("tea").lanes == ("text", "facts", "vectors", "late")
         assert [hit.lanes for hit in store.at(early or 0).search("tea")] == [
             ("text", "vectors", "late")
@@ -128,9 +131,13 @@ def test_a_question_is_embedded_where_it_is_of_use() -> None:
         assert len(embedder.asked_tokens) == 3
         found = store.search("tea green", profile=WORDS, rerank=True, mode="text")
         assert [hit.id for hit in found] == [3, 1]
-        assert store.search("tea", tokens_space=SPACE)[0].lanes == ("text", "vectors", "late")
+        assert store.search("tea", vectors=cerata.Vectors(tokens_space=SPACE))[0].lanes == (
+            "text",
+            "vectors",
+            "late",
+        )
         with pytest.raises(InvalidInput, match="no token vectors to search"):
-            store.search("tea", tokens_space="other@1/8/maxsim/i1")
+            store.search("tea", vectors=cerata.Vectors(tokens_space="other@1/8/maxsim/i1"))
         with pytest.raises(InvalidInput, match="no token vectors to rerank"):
             store.at(0).search("tea", rerank=True)
 

@@ -27,7 +27,7 @@ def embed(store: cerata.Store, frame: int, tokens: npt.NDArray[Any], space: str 
 
 
 def said(view: cerata.Store | cerata.View, frame: int, space: str | None = None) -> Any:
-    found = view.token_embedding(frame, space)
+    found = view.embeddings.tokens_of(frame, space)
     return None if found is None else (found.dtype.str, found.tolist())
 
 
@@ -35,12 +35,14 @@ def test_a_frame_carries_its_token_vectors() -> None:
     """Beside text, bytes and a vector, of any number of tokens, in a reopened file too."""
     environment = Environment.in_memory()
     with cerata.open("m", environment=environment) as store:
-        store.put_frame("wax", token_embedding=ONE, tokens_space=SPACE)
-        both: dict[str, Any] = {"embedding": [0.5, 1], "space": "s"}
-        store.put_frame(b"wax", token_embedding=TWO, tokens_space=SPACE, **both)
-        store.put_frames(["a", "b"], token_embeddings=[TWO, ONE], tokens_space=SPACE)
+        store.put_frame("wax", vectors=cerata.Vectors(tokens=ONE, tokens_space=SPACE))
+        both = cerata.Vectors(dense=[0.5, 1], space="s", tokens=TWO, tokens_space=SPACE)
+        store.put_frame(b"wax", vectors=both)
+        store.put_frames(["a", "b"], vectors=cerata.Vectors(tokens=[TWO, ONE], tokens_space=SPACE))
         with store.transaction():
-            inside = store.put_frame("inside", token_embedding=ONE, tokens_space=SPACE).id
+            inside = store.put_frame(
+                "inside", vectors=cerata.Vectors(tokens=ONE, tokens_space=SPACE)
+            ).id
             assert said(store, inside) == ("|i1", ONE.tolist())
         plain = store.put_frame("none").id
         before = store.head
@@ -51,11 +53,11 @@ def test_a_frame_carries_its_token_vectors() -> None:
         assert every == [("|i1", one.tolist()) for one in (TWO, TWO, TWO, ONE, ONE, TWO)]
         assert said(store.at(before), 1) == ("|i1", ONE.tolist())
         assert said(store.at(before), plain) is None
-        assert store.content(2) == b"wax"
-        vector = store.embedding(2)
+        assert store.files.content(2) == b"wax"
+        vector = store.embeddings.of(2)
         assert vector is not None
         assert vector.tolist() == [0.5, 1]
-        assert store.embedding(1) is None
+        assert store.embeddings.of(1) is None
         frames = snapshot_of(store).base.frames
         assert frames.embedded(8, SPACE).tolist() == [True] * 6
         assert frames.embedded(6, SPACE).tolist() == [True] * 5 + [False]
@@ -65,23 +67,27 @@ def test_a_frame_carries_its_token_vectors() -> None:
 def test_numbers_become_int8_of_one_length() -> None:
     """Inner products are compared, so all token vectors have one scale."""
     with cerata.open(":memory:") as store:
-        frame = store.put_frame("a", token_embedding=[[3, -4], [0, 0]], tokens_space="x/maxsim/i1")
+        frame = store.put_frame(
+            "a", vectors=cerata.Vectors(tokens=[[3, -4], [0, 0]], tokens_space="x/maxsim/i1")
+        )
         assert said(store, frame.id) == ("|i1", [[76, -102], [0, 0]])
 
 
 def test_spaces_of_token_vectors_keep_to_one_dimension_and_do_not_mix() -> None:
     with cerata.open(":memory:") as store:
-        frame = store.put_frame("a", token_embedding=ONE, tokens_space=SPACE).id
+        frame = store.put_frame("a", vectors=cerata.Vectors(tokens=ONE, tokens_space=SPACE)).id
         embed(store, frame, np.array([[1, 2]], np.int8), "n@1/2/maxsim/i1")
         with pytest.raises(cerata.InvalidInput, match="in 2 spaces"):
-            store.token_embedding(frame)
+            store.embeddings.tokens_of(frame)
         assert said(store, frame, "n@1/2/maxsim/i1") == ("|i1", [[1, 2]])
         assert said(store, frame, "none") is None
         with pytest.raises(cerata.InvalidInput, match="4 dimensions"):
-            store.put_frame("b", token_embedding=[[1, 2]], tokens_space=SPACE)
-        store.put_frame("c", token_embedding=[[1, 2]], tokens_space="free/maxsim/i1")
+            store.put_frame("b", vectors=cerata.Vectors(tokens=[[1, 2]], tokens_space=SPACE))
+        store.put_frame("c", vectors=cerata.Vectors(tokens=[[1, 2]], tokens_space="free/maxsim/i1"))
         with pytest.raises(cerata.InvalidInput, match="'free/maxsim/i1' has vectors of"):
-            store.put_frame("d", token_embedding=[[1, 2, 3]], tokens_space="free/maxsim/i1")
+            store.put_frame(
+                "d", vectors=cerata.Vectors(tokens=[[1, 2, 3]], tokens_space="free/maxsim/i1")
+            )
 
 
 @pytest.mark.parametrize(
@@ -107,13 +113,13 @@ def test_spaces_of_token_vectors_keep_to_one_dimension_and_do_not_mix() -> None:
 def test_what_are_no_token_vectors_is_refused(given: Any, space: Any, what: str) -> None:
     with cerata.open(":memory:") as store:
         with pytest.raises(cerata.InvalidInput, match=what):
-            store.put_frame("a", token_embedding=given, tokens_space=space)
+            store.put_frame("a", vectors=cerata.Vectors(tokens=given, tokens_space=space))
         assert store.head.seq == 0
     with cerata.open(":memory:") as store:
         with pytest.raises(cerata.InvalidInput):
-            store.put_frame("a", embedding=[1, 2], space=SPACE)
+            store.put_frame("a", vectors=cerata.Vectors(dense=[1, 2], space=SPACE))
         with pytest.raises(cerata.InvalidInput, match="2 texts came with 1 arrays"):
-            store.put_frames(["a", "b"], token_embeddings=[ONE], tokens_space=SPACE)
+            store.put_frames(["a", "b"], vectors=cerata.Vectors(tokens=[ONE], tokens_space=SPACE))
 
 
 def attached(space: str, dtype: str, dimension: int, data: bytes) -> tuple[Embedding, bytes]:
@@ -159,20 +165,20 @@ def test_changed_token_vectors_are_noticed(tmp_path: Path) -> None:
     path, rows = tmp_path / "memory.cera", np.random.default_rng(1).integers(-99, 99, (40, 50, 64))
     tokens = rows.astype(np.int8)
     space = "m@1/64/maxsim/i1"
-    with cerata.open(path, ring_bytes=1 << 16) as store:
+    with cerata.open(path, options=cerata.OpenOptions(ring_bytes=1 << 16)) as store:
         texts = [f"text {row}" for row in range(40)]
-        store.put_frames(texts, token_embeddings=list(tokens), tokens_space=space)
+        store.put_frames(texts, vectors=cerata.Vectors(tokens=list(tokens), tokens_space=space))
         store.checkpoint()
     data = path.read_bytes()
     at = data.index(tokens[7].tobytes())
     path.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
     with cerata.open(path, mode="r") as store:
         with pytest.raises(cerata.Corrupt, match="event 8 is damaged"):
-            store.token_embedding(8)
+            store.embeddings.tokens_of(8)
         by_tokens: list[dict[str, Any]] = [{"mode": "vector"}, {"rerank": True, "profile": "words"}]
         for more in by_tokens:
             with pytest.raises(cerata.Corrupt, match="event 8 is damaged"):
-                store.search("text", token_embedding=tokens[7], **more)
+                store.search("text", vectors=cerata.Vectors(tokens=tokens[7]), **more)
         assert len(store.search("text", k=40)) == 40
         assert said(store, 7) == ("|i1", tokens[6].tolist())
         assert not store.verify().ok
@@ -181,4 +187,6 @@ def test_changed_token_vectors_are_noticed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("given", [5, np.array(5), int])
 def test_what_are_no_token_vectors_of_texts_is_refused(given: Any) -> None:
     with cerata.open(":memory:") as store, pytest.raises(cerata.InvalidInput):
-        store.put_frames(["x", "y"], token_embeddings=given, tokens_space="m@1/4/maxsim/i1")
+        store.put_frames(
+            ["x", "y"], vectors=cerata.Vectors(tokens=given, tokens_space="m@1/4/maxsim/i1")
+        )

@@ -92,15 +92,15 @@ CALLS: dict[str, Callable[[Store, User], object]] = {
     "supersede": lambda store, _: store.supersede(1, "tea"),
     "search": lambda store, _: store.search("tea"),
     "recall": lambda store, _: store.recall("tea", record=True),
-    "embed": lambda store, user: store.embed_missing(progress=user.step),
-    "extract": lambda store, user: store.extract(extractor=Model(user.extract)),
-    "projection": lambda store, _: store.projection(Seen),
-    "digests": lambda store, _: store.digests(),
-    "replay": lambda store, _: store.replay().projection(Seen),
-    "rebuild": lambda store, user: store.rebuild("frames", user.step),
+    "embed": lambda store, user: store.embeddings.fill(progress=user.step),
+    "extract": lambda store, user: store.graph.extract(extractor=Model(user.extract)),
+    "projection": lambda store, _: store.stream.projection(Seen),
+    "digests": lambda store, _: store.stream.digests(),
+    "replay": lambda store, _: store.stream.replay().stream.projection(Seen),
+    "rebuild": lambda store, user: store.upkeep.rebuild("frames", user.step),
     "verify": lambda store, user: store.verify(user.step),
     "transaction": gather,
-    "import": lambda store, user: store.import_facts(LINES, progress=user.step),
+    "import": lambda store, user: store.interchange.import_facts(LINES, progress=user.step),
     "validate": lambda store, user: store._log.append(
         [Draft(PutFrame(text="x"))], validate=user.step
     ),
@@ -112,7 +112,7 @@ LINES: list[str] = []
 def lines() -> None:
     with cerata.open(":memory:") as store:
         store.assert_fact("Ann", "likes", "tea")
-        LINES[:] = store.export_facts()
+        LINES[:] = store.interchange.export_facts()
 
 
 @pytest.mark.parametrize("error", PASSING, ids=lambda error: type(error).__name__)
@@ -136,7 +136,7 @@ def test_what_a_users_code_raises_to_stop_reaches_the_caller(
             assert store.head.seq == 3
         store.put_frame("green tea")
         assert [hit.id for hit in store.search("green")][:1] == [store.head.seq]
-        assert store.projection(Seen).rows["seen"] == 3
+        assert store.stream.projection(Seen).rows["seen"] == 3
         assert store.verify().ok
 
 

@@ -52,7 +52,7 @@ def as_stored(vector: list[float]) -> list[float]:
 
 def vectors_of(view: Store | View) -> dict[int, list[float]]:
     return {
-        frame.id: [] if (vector := view.embedding(frame.id)) is None else vector.tolist()
+        frame.id: [] if (vector := view.embeddings.of(frame.id)) is None else vector.tolist()
         for frame in view.frames()
     }
 
@@ -67,7 +67,7 @@ def windows_of(view: Store | View) -> Mapping[int, tuple[TurnWindow, tuple[int, 
     """The windows of the current turns by their definition, for turns whose session is a track."""
     sessions: dict[str | None, list[cerata.Frame]] = {}
     # A new version has the place of the first.
-    for frame in sorted(view.frames(), key=lambda frame: (view.history(frame)[0].id, frame.id)):
+    for frame in sorted(view.frames(), key=lambda frame: (view.history.of(frame)[0].id, frame.id)):
         if frame.role is not None and frame.track is not None:
             sessions.setdefault(frame.track, []).append(frame)
 
@@ -104,7 +104,7 @@ def expected(view: Store | View) -> dict[int, list[float]]:
 def chat(store: Store, *texts: str, track: str = "monday") -> list[int]:
     roles = ("Mina", "Olaf")
     return [
-        store.put_frame(text, role=roles[place % 2], track=track).id
+        store.put_frame(text, role=roles[place % 2], options=cerata.PutOptions(track=track)).id
         for place, text in enumerate(texts)
     ]
 
@@ -124,7 +124,7 @@ def test_a_pass_gives_each_turn_the_vector_of_its_window(store: Store, embedder:
     frames = chat(store, *(f"word{place}" for place in range(12)))
     note = store.put_frame("a note").id
     assert vectors_of(store)[frames[0]] == as_stored(words_hashed("word0"))
-    embedded = store.embed_missing()
+    embedded = store.embeddings.fill()
     assert (embedded.frames, embedded.asked, embedded.passed) == (12, 12, 0)
     assert vectors_of(store) == expected(store)
     assert contexts_of(store) == {
@@ -133,7 +133,7 @@ def test_a_pass_gives_each_turn_the_vector_of_its_window(store: Store, embedder:
     assert note not in contexts_of(store)
     assert contexts_of(store)[frames[5]] == (*frames[1:5], *frames[6:10])
     assert embedder.windows[0].after[0] == "Olaf: word1"
-    assert store.embed_missing().frames == 0
+    assert store.embeddings.fill().frames == 0
     assert store.verify().ok
 
 
@@ -141,19 +141,19 @@ def test_an_embedder_of_single_texts_writes_no_context(embedder: Reading) -> Non
     """The default: such vectors depend on their text alone."""
     with cerata.open(":memory:", embedder=Hashing()) as store:
         chat(store, "tea", "coffee")
-        assert store.embed_missing().frames == 0
+        assert store.embeddings.fill().frames == 0
         assert contexts_of(store) == {}
     embedder.reads_context = False
     with cerata.open(":memory:", embedder=embedder) as store:
         chat(store, "tea", "coffee")
-        assert store.embed_missing().frames == 0
+        assert store.embeddings.fill().frames == 0
 
 
 def test_new_turns_change_the_windows_of_the_last_four(store: Store) -> None:
     chat(store, *(f"word{place}" for place in range(12)))
-    store.embed_missing()
+    store.embeddings.fill()
     chat(store, "new")
-    assert store.embed_missing().frames == TURNS + 1
+    assert store.embeddings.fill().frames == TURNS + 1
     assert vectors_of(store) == expected(store)
 
 
@@ -161,19 +161,19 @@ def test_new_turns_change_the_windows_of_the_last_four(store: Store) -> None:
 def test_a_closed_turn_leaves_the_vectors_of_its_neighbours(store: Store, act: str) -> None:
     """The words of the closed turn must not stay in vectors that later questions meet."""
     frames = chat(store, *(f"word{place}" for place in range(12)))
-    store.embed_missing()
-    then = store.view()
+    store.embeddings.fill()
+    then = store.history.view()
     before = vectors_of(then)
     if act == "delete":
         store.delete(frames[5])
     else:
         store.supersede(frames[5], "another")
-    assert store.embed_missing().frames >= 2 * TURNS
+    assert store.embeddings.fill().frames >= 2 * TURNS
     assert vectors_of(store) == expected(store)
     newest = contexts_of(store)
     assert not any(frames[5] in newest.get(frame.id, ()) for frame in store.frames())
     assert vectors_of(then) == before == vectors_of(store.at(then.basis))
-    assert store.embed_missing().frames == 0
+    assert store.embeddings.fill().frames == 0
 
 
 def test_the_vector_of_a_window_is_no_vector_of_its_text(store: Store, embedder: Reading) -> None:
@@ -181,7 +181,7 @@ def test_the_vector_of_a_window_is_no_vector_of_its_text(store: Store, embedder:
     with cerata.open(":memory:", embedder=embedder) as late:
         with late.transaction():
             chat(late, "tea", "coffee")
-        late.embed_missing()
+        late.embeddings.fill()
         late.put_frame("tea")
         assert vectors_of(late)[late.head.seq] == as_stored(words_hashed("tea"))
     assert embedder.asked.count("tea") == 1
@@ -194,8 +194,8 @@ def test_a_text_that_was_embedded_only_in_a_window_is_embedded_alone(embedder: R
         assert vectors_of(path)[1] == []
     with cerata.open(":memory:", embedder=embedder) as store:
         chat(store, "tea", "coffee")
-        store.embed_missing()
-        assert store.find_stored(cerata.content_hash("tea"), space=embedder.identity.space)
+        store.embeddings.fill()
+        assert store.files.stored(cerata.content_hash("tea"), space=embedder.identity.space)
 
 
 def test_a_file_without_vectors_gets_each_once(tmp_path: Path, embedder: Reading) -> None:
@@ -204,11 +204,11 @@ def test_a_file_without_vectors_gets_each_once(tmp_path: Path, embedder: Reading
         chat(store, "tea", "coffee")
         store.put_frame("tea")
     with cerata.open(path, embedder=embedder) as store:
-        embedded = store.embed_missing()
+        embedded = store.embeddings.fill()
         assert (embedded.frames, embedded.asked) == (3, 3)
         assert embedder.asked == ["tea"]
         assert vectors_of(store) == expected(store)
-        used = store.remembered_embedder()
+        used = store.embeddings.used()
         assert used is not None
         assert used.space == embedder.identity.space
 
@@ -218,9 +218,13 @@ def test_another_conversation_or_scope_and_an_expiring_text_stay_out(
 ) -> None:
     mina, olaf = chat(store, "tea", "coffee")
     chat(store, "trains", track="tuesday")
-    expiring = store.put_frame("secret", role="Mina", track="monday", expires="2999-01-01").id
-    store.put_frame("hidden", role="Mina", track="monday", scope={"user": "olaf"})
-    store.embed_missing()
+    expiring = store.put_frame(
+        "secret", role="Mina", options=cerata.PutOptions(track="monday", expires="2999-01-01")
+    ).id
+    store.put_frame(
+        "hidden", role="Mina", options=cerata.PutOptions(track="monday", scope={"user": "olaf"})
+    )
+    store.embeddings.fill()
     read = " ".join(text for window in embedder.windows for text in (*window.before, *window.after))
     assert "secret" not in read
     assert "hidden" not in read
@@ -245,14 +249,14 @@ def test_a_pass_equals_the_windows_by_definition_after_any_writes(
                     text = random.choice(("tea", "coffee", "trains")) + str(random.randrange(9))
                     track = random.choice(("monday", "tuesday"))
                     role = random.choice(("Mina", "Olaf", None))
-                    store.put_frame(text, role=role, track=track)
+                    store.put_frame(text, role=role, options=cerata.PutOptions(track=track))
                 elif draw < 0.85:
                     store.delete(random.choice(alive))
                 else:
                     store.supersede(random.choice(alive), "instead")
-            store.embed_missing(batch=random.choice((3, 256)))
+            store.embeddings.fill(batch=random.choice((3, 256)))
             assert vectors_of(store) == expected(store)
-            assert store.embed_missing().frames == 0
+            assert store.embeddings.fill().frames == 0
             earlier[store.head.seq] = vectors_of(store)
             assert store.verify().ok
     with cerata.open(path, mode="r") as store:
@@ -262,7 +266,7 @@ def test_a_pass_equals_the_windows_by_definition_after_any_writes(
 
 def test_a_filter_narrows_the_turns_and_not_their_windows(store: Store) -> None:
     mina, olaf, again = chat(store, "tea", "coffee", "trains")
-    assert store.embed_missing(where=Filter(role="Olaf")).frames == 1
+    assert store.embeddings.fill(where=Filter(role="Olaf")).frames == 1
     assert contexts_of(store) == {olaf: (mina, again)}
 
 
@@ -281,10 +285,10 @@ def test_an_embedder_that_fails_writes_nothing(
     head = store.head
     embedder.says_windows = answer
     with pytest.raises(EmbedderFailed):
-        store.embed_missing()
+        store.embeddings.fill()
     assert store.head == head
     embedder.says_windows = None
-    assert store.embed_missing().frames == 2
+    assert store.embeddings.fill().frames == 2
 
 
 def test_what_reads_no_context_is_refused_at_open() -> None:

@@ -81,7 +81,9 @@ def perform(store: Store, act: Act) -> None:
     """Do one act, as far as there is something to do it to; what must be refused is refused."""
     kind, i, j, k, m = act
     scope = SCOPES[m % len(SCOPES)]
-    asserted = [event for event in events_of(store.view()) if isinstance(event.body, AssertFact)]
+    asserted = [
+        event for event in events_of(store.history.view()) if isinstance(event.body, AssertFact)
+    ]
     recent = asserted[-3:] if j % 2 else asserted
     fact = recent[i % len(recent)] if recent else None
     if kind == "assert":
@@ -89,23 +91,23 @@ def perform(store: Store, act: Act) -> None:
     elif kind == "many":
         some = [assertion(i, j + 3 * one, k + one, m + one) for one in range(3)]
         with suppress(InvalidInput):
-            store.assert_facts([one for one in some if one], scope=scope)
+            store.graph.assert_many([one for one in some if one], scope=scope)
     elif kind == "moves":
         moves(store, i, j, k, scope)
     elif kind == "frame":
-        store.put_frame("Ann lives in Big Blue.", created="2026-03-01")
+        store.put_frame("Ann lives in Big Blue.", options=cerata.PutOptions(created="2026-03-01"))
     elif kind == "link" and fact is not None:
         link(store, fact, asserted[j % len(asserted)], (k, m))
     elif kind == "unlink":
-        links = [one for one in events_of(store.view()) if isinstance(one.body, LinkFacts)]
+        links = [one for one in events_of(store.history.view()) if isinstance(one.body, LinkFacts)]
         if links:
-            store.unlink(shown_id(store, links[i % len(links)].seq))
+            store.graph.unlink(shown_id(store, links[i % len(links)].seq))
     elif kind == "drop":
         drop(store, i, j)
     elif kind == "functional":
-        store.declare_predicate(PREDICATES[i % 2], functional=j % 4 != 0, scope=scope)
+        store.graph.declare(PREDICATES[i % 2], functional=j % 4 != 0, scope=scope)
     elif kind == "entity":
-        store.put_entity(
+        store.graph.name(
             NAMES[i % 3] if j % 4 else "carl",
             kind=(None, "person", "company")[j % 3],
             aliases=ALIASES[k % 4 : k % 4 + m % 3],
@@ -122,12 +124,12 @@ def perform(store: Store, act: Act) -> None:
             if scope:
                 store.append(Draft(split, full_scope(scope, None)))
             else:
-                store.split_entity(split.entity, split.into, split.facts)
+                store.graph.split(split.entity, split.into, split.facts)
     elif kind in ("unmerge", "unsplit"):
         made = MergeEntities if kind == "unmerge" else SplitEntity
-        those = [one for one in events_of(store.view()) if isinstance(one.body, made)]
+        those = [one for one in events_of(store.history.view()) if isinstance(one.body, made)]
         if those:
-            end: Callable[[int], object] = getattr(store, kind)
+            end: Callable[[int], object] = getattr(store.graph, kind)
             with suppress(Conflict, NotFound):
                 end(shown_id(store, those[i % len(those)].seq))
     elif fact is not None:
@@ -138,13 +140,18 @@ def link(store: Store, one: ModelEvent, other: ModelEvent, numbers: tuple[int, i
     """Link a fact to another or to a frame, in its scope or in another of its tenant."""
     k, m = numbers
     kind = LINK_KINDS[k % len(LINK_KINDS)]
-    frames = [frame.id for frame in store.frames(include_deleted=True, include_superseded=True)]
+    frames = [
+        frame.id
+        for frame in store.frames(
+            where=cerata.Filter(include_deleted=True, include_superseded=True)
+        )
+    ]
     fact, target = shown_id(store, one.seq), shown_id(store, other.seq)
     if frames and m % 4 == 0:
         target = frames[m // 4 % len(frames)]
     scope = one.scope if m % 3 else full_scope(None, None)
     with suppress(InvalidInput):
-        store.link(fact, kind, target, scope=dict(scope))
+        store.graph.link(fact, kind, target, scope=dict(scope))
 
 
 def drop(store: Store, i: int, j: int) -> None:
@@ -160,11 +167,11 @@ def moves(store: Store, i: int, j: int, k: int, scope: dict[str, ScopeValue]) ->
     """Somebody moves away and back, under some of the names, and perhaps was never away."""
     name, other = NAMES[i % 3], NAMES[(i if k % 2 else i // 3) % 3]
     home, away = OBJECTS[j % 5], OBJECTS[(j + 1) % 5]
-    store.assert_fact(name, PREDICATES[0], home, scope=scope)
-    gone = store.assert_fact(other, PREDICATES[0], away, scope=scope)
+    store.assert_fact(name, PREDICATES[0], home, options=cerata.FactOptions(scope=scope))
+    gone = store.assert_fact(other, PREDICATES[0], away, options=cerata.FactOptions(scope=scope))
     if k % 5 == 0:
         store.append(Draft(RetractFact(fact=gone.id), full_scope(scope, None)))
-    store.assert_fact(name, PREDICATES[0], home, scope=scope)
+    store.assert_fact(name, PREDICATES[0], home, options=cerata.FactOptions(scope=scope))
 
 
 def on_fact(store: Store, kind: str, event: ModelEvent, numbers: tuple[int, int, int]) -> None:
@@ -184,7 +191,7 @@ def on_fact(store: Store, kind: str, event: ModelEvent, numbers: tuple[int, int,
     elif kind == "because" and is_default:
         write(store, j, k, m, m, {}, because=number)
     elif kind == "retract":
-        model = FactModel(events_of(store.view()))
+        model = FactModel(events_of(store.history.view()))
         answer = model.fact(event.seq)
         assert answer is not None
         is_closed = answer.fact.retracted is not None
@@ -247,10 +254,10 @@ def write(
                 valid_to=one.valid_to,
                 confidence=one.confidence,
                 source=one.source,
-                assumptions=one.assumptions,
-                because=one.because,
                 evidence=places,
-                scope=scope,
+                options=cerata.FactOptions(
+                    assumptions=one.assumptions, because=one.because, scope=scope
+                ),
             )
 
 
@@ -263,12 +270,12 @@ def meant(model: FactModel, name: str) -> str:
 def merge(store: Store, entity: str, into: str, scope: dict[str, ScopeValue]) -> None:
     """Merge two entities where that is allowed; again, it adds nothing; else it is refused."""
     tenant = dict(full_scope(scope, None))["tenant"]
-    model = FactModel(events_of(store.view()), (("tenant", tenant),))
+    model = FactModel(events_of(store.history.view()), (("tenant", tenant),))
     try:
         meant_entity, meant_into = meant(model, entity), meant(model, into)
     except InvalidInput:
         with pytest.raises((InvalidInput, NotFound)):
-            store.merge_entities(entity, into, scope=scope)
+            store.graph.merge(entity, into, scope=scope)
         return
     merged = {one.body.entity for one in model.merges}
     is_known = all(model.entity(name) for name in (entity, into))
@@ -277,16 +284,16 @@ def merge(store: Store, entity: str, into: str, scope: dict[str, ScopeValue]) ->
     stamped = full_scope(scope, None)
     same = [one.seq for one in model.merges if (one.body, one.scope) == (body, stamped)]
     if is_known and same:
-        again = store.merge_entities(entity, into, scope=scope)
+        again = store.graph.merge(entity, into, scope=scope)
         assert (again.id, again.added) == (shown_id(store, same[0]), False)
     elif is_known and is_free:
-        assert store.merge_entities(entity, into, scope=scope).added
+        assert store.graph.merge(entity, into, scope=scope).added
     else:
         with pytest.raises(Conflict if is_known else NotFound):
-            store.merge_entities(entity, into, scope=scope)
+            store.graph.merge(entity, into, scope=scope)
 
 
 def shown_id(store: Store, seq: int) -> int:
     """Return how a store names an event: of an open transaction by −1, −2, …."""
-    basis = store.view().basis
+    basis = store.history.view().basis
     return seq if seq <= basis else basis - seq

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from operator import attrgetter
 from random import Random
 from typing import Any, TypeAlias
 
@@ -49,6 +50,13 @@ def times_in(events: Sequence[ModelEvent]) -> list[int]:
             times |= {time for time in ends if time is not None and abs(time) < 1 << 60}
     return sorted({time + near for time in times for near in (-1, 0, 1)})
 
+
+_CALLS = {
+    "fact_history": "graph.versions",
+    **{name: f"graph.{name}" for name in ("conflicts", "entities", "entity", "fact", "links")},
+    "resolve": "graph.resolve",
+}
+"""The calls of a view that have another name than the question."""
 
 _EVERYTHING: Sequence[Question] = [
     ("facts", (), {"include_ended": True, "include_retracted": True, "include_invalid": True}),
@@ -125,7 +133,7 @@ def answer_of(view: View, question: Question) -> object:
     if name in ("fact", "links") and given[0] is not None and view.basis < given[0] <= end:
         given = (view.basis - given[0], *given[1:])
     try:
-        said = getattr(view, name)(*given, **told)
+        said = attrgetter(_CALLS.get(name, name))(view)(*given, **told)
     except (NotFound, InvalidInput) as error:
         return type(error).__name__
     if name == "conflicts":

@@ -14,7 +14,7 @@ from cerata.memory.facts.english import EnglishFacts
 def store() -> Iterator[cerata.Store]:
     """Anna Rossi, with the alias Annie, lives in Rome."""
     with cerata.open(":memory:") as store:
-        store.put_entity("Anna Rossi", kind="person", aliases=["Annie"])
+        store.graph.name("Anna Rossi", kind="person", aliases=["Annie"])
         store.assert_fact("Anna Rossi", "lives in", Entity("Rome"))
         yield store
 
@@ -27,36 +27,36 @@ def test_every_read_of_an_entity_takes_an_alias(store: cerata.Store) -> None:
     """`facts("Annie")` was empty, though `resolve` knew her."""
     note = store.put_frame("Anna Rossi met Bob in Rome.")
     store.assert_fact("Anna Rossi", "met", Entity("Bob"), evidence=[note])
-    store.put_entity("Roma Capitale")
+    store.graph.name("Roma Capitale")
     for name in ("Annie", "annie", " ANNIE. "):
         assert _texts(store, name) == _texts(store)
-        assert store.fact_history(name) == store.fact_history("Anna Rossi")
-        assert store.entity(name) == store.entity("Anna Rossi")
+        assert store.graph.versions(name) == store.graph.versions("Anna Rossi")
+        assert store.graph.entity(name) == store.graph.entity("Anna Rossi")
         assert len(store.facts(name, "met", Entity("Bob"))) == 1
-        assert store.search_facts(Entity(name))[0].named == ("Anna Rossi",)
+        assert store.graph.search(Entity(name))[0].named == ("Anna Rossi",)
         graph = store
-        assert [each.entity for each in graph.neighbours(name)] == ["Rome", "Bob"]
-        assert [each.entity for each in graph.walk(name)] == ["Rome", "Bob"]
-        assert len(graph.paths(name, "Rome")) == len(graph.paths("Bob", name)) == 1
-        assert graph.cooccurring(name) == graph.cooccurring("Anna Rossi")
-        assert store.blame(name) == store.blame("Anna Rossi")
-        assert store.history(Entity(name)) == store.history(Entity("Anna Rossi"))
-    store.put_entity("Rome", aliases=["The Eternal City"])
+        assert [each.entity for each in graph.graph.neighbours(name)] == ["Rome", "Bob"]
+        assert [each.entity for each in graph.graph.walk(name)] == ["Rome", "Bob"]
+        assert len(graph.graph.paths(name, "Rome")) == len(graph.graph.paths("Bob", name)) == 1
+        assert graph.graph.cooccurring(name) == graph.graph.cooccurring("Anna Rossi")
+        assert store.history.blame(name) == store.history.blame("Anna Rossi")
+        assert store.history.of(Entity(name)) == store.history.of(Entity("Anna Rossi"))
+    store.graph.name("Rome", aliases=["The Eternal City"])
     assert len(store.facts(object=Entity("the eternal city"))) == 1
     assert len(store.facts("annie", object="The Eternal City")) == 1
-    store.declare_predicate("lives in", functional=True)
+    store.graph.declare("lives in", functional=True)
     rome = store.facts("Annie", "lives in")[0]
     assert rome.valid.start is not None
     store.assert_fact("Anna Rossi", "lives in", Entity("Oslo"), valid_from=rome.valid.start)
-    assert len(store.conflicts("Annie")) == 1
+    assert len(store.graph.conflicts("Annie")) == 1
 
 
 def test_every_write_about_an_alias_is_about_the_entity(store: cerata.Store) -> None:
     """An assertion about Annie made a second entity; the log now has the entity's own name."""
     store.assert_fact("Annie", "likes", "tea")
-    store.assert_facts([("annie", "knows", Entity("Annie")), Assertion("Bob", "knows", "x")])
+    store.graph.assert_many([("annie", "knows", Entity("Annie")), Assertion("Bob", "knows", "x")])
     with store.transaction() as tx:
-        store.put_entity("Bob", aliases=["Bobby"])
+        store.graph.name("Bob", aliases=["Bobby"])
         store.assert_fact("Bobby", "likes", Entity("Annie"))
     assert tx.receipt is not None
     assert [str(fact) for fact in store.facts("Bob")] == [
@@ -69,17 +69,17 @@ def test_every_write_about_an_alias_is_about_the_entity(store: cerata.Store) -> 
         "Anna Rossi · knows · Anna Rossi",
     ]
     right = store.correct_fact(store.facts("Bob", "likes")[0], object=Entity("Bobby"))
-    assert store.fact(right).object == Entity("Bob")
+    assert store.graph.fact(right).object == Entity("Bob")
     assert not store.assert_fact("Annie", "likes", "tea").added
     store.retract_fact(store.facts("Annie", "likes")[0])
     assert not store.facts("Anna Rossi", "likes")
-    assert [entity.name for entity in store.entities()] == ["Anna Rossi", "Rome", "Bob"]
+    assert [entity.name for entity in store.graph.entities()] == ["Anna Rossi", "Rome", "Bob"]
     store.put_frame("Annie works at Acme.")
-    store.extract(extractor=EnglishFacts())
+    store.graph.extract(extractor=EnglishFacts())
     assert store.facts("Anna Rossi", "works at")[0].object == Entity("Acme")
-    store.put_entity("A. Rossi")
-    store.merge_entities("A. Rossi", into="Annie")
-    assert store.entity("A. Rossi").name == "Anna Rossi"
+    store.graph.name("A. Rossi")
+    store.graph.merge("A. Rossi", into="Annie")
+    assert store.graph.entity("A. Rossi").name == "Anna Rossi"
 
 
 def test_a_later_alias_acts_from_its_event_on() -> None:
@@ -87,7 +87,7 @@ def test_a_later_alias_acts_from_its_event_on() -> None:
     with cerata.open(":memory:") as store:
         before = store.assert_fact("Annie", "likes", "tea")
         store.assert_fact("Anna Rossi", "lives in", "Rome")
-        given = store.put_entity("Anna Rossi", aliases=["Annie", "Ann"])
+        given = store.graph.name("Anna Rossi", aliases=["Annie", "Ann"])
         past, present = store.at(before), store.at(given)
         assert _texts(past, "Annie") == ["Annie · likes · tea"]
         assert _texts(past, "Ann") == []
@@ -95,9 +95,9 @@ def test_a_later_alias_acts_from_its_event_on() -> None:
         assert _texts(present, "Annie") == ["Annie · likes · tea", "Anna Rossi · lives in · Rome"]
         assert _texts(present, "Ann") == ["Anna Rossi · lives in · Rome"]
         with pytest.raises(NotFound):
-            past.entity("Ann")
-        assert present.entity("Ann").name == "Anna Rossi"
-        assert present.entity("Annie").name == "Annie"
+            past.graph.entity("Ann")
+        assert present.graph.entity("Ann").name == "Anna Rossi"
+        assert present.graph.entity("Annie").name == "Annie"
         # The name of an entity stays the name of that entity.
         store.assert_fact("Annie", "likes", "milk")
         store.assert_fact("Ann", "likes", "coffee")
@@ -107,32 +107,39 @@ def test_a_later_alias_acts_from_its_event_on() -> None:
 
 def test_an_alias_of_two_entities_is_refused_where_one_is_meant(store: cerata.Store) -> None:
     """A guess would be wrong half of the time; a list of facts may have both."""
-    store.put_entity("Anna Bianchi", aliases=["annie"])
+    store.graph.name("Anna Bianchi", aliases=["annie"])
     store.assert_fact("Anna Bianchi", "lives in", "Oslo")
     assert len(store.facts("Annie")) == 2
-    assert {each.entity for each in store.neighbours("Annie")} == {"Rome"}
+    assert {each.entity for each in store.graph.neighbours("Annie")} == {"Rome"}
     seq = store.head.seq
     for call in (
         lambda: store.assert_fact("Annie", "likes", "tea"),
         lambda: store.assert_fact("Bob", "knows", Entity("Annie")),
-        lambda: store.entity("Annie"),
-        lambda: store.merge_entities("Annie", into="Rome"),
-        lambda: store.blame("Annie"),
+        lambda: store.graph.entity("Annie"),
+        lambda: store.graph.merge("Annie", into="Rome"),
+        lambda: store.history.blame("Annie"),
     ):
         with pytest.raises(InvalidInput, match="is an alias of 2 entities: 'Anna Rossi', 'Anna B"):
             call()
     assert store.head.seq == seq
     store.put_frame("Annie works at Acme.")
-    assert store.extract(extractor=EnglishFacts()).found == 1
+    assert store.graph.extract(extractor=EnglishFacts()).found == 1
 
 
 def test_an_alias_is_of_its_tenant_and_scope() -> None:
     """Tenants share nothing, aliases included."""
     with cerata.open(":memory:") as store:
-        store.put_entity("Anna Rossi", aliases=["Annie"], scope={"tenant": "a"})
+        store.graph.name("Anna Rossi", aliases=["Annie"], scope={"tenant": "a"})
         for tenant in ("a", "b"):
-            store.assert_fact("Anna Rossi", "lives in", tenant, scope={"tenant": tenant})
-            store.assert_fact("Annie", "likes", tenant, scope={"tenant": tenant})
+            store.assert_fact(
+                "Anna Rossi",
+                "lives in",
+                tenant,
+                options=cerata.FactOptions(scope={"tenant": tenant}),
+            )
+            store.assert_fact(
+                "Annie", "likes", tenant, options=cerata.FactOptions(scope={"tenant": tenant})
+            )
         assert [fact.subject for fact in store.facts(predicate="likes")] == ["Anna Rossi", "Annie"]
         assert len(store.facts("Annie", "lives in")) == 1
         assert not store.scoped({"tenant": "b"}).facts("Annie", "lives in")
@@ -143,9 +150,9 @@ def test_an_alias_is_of_its_tenant_and_scope() -> None:
 
 def test_a_key_is_of_the_words_of_the_caller(store: cerata.Store) -> None:
     """A retry is the same call, though the alias is of two entities now."""
-    first = store.assert_fact("Annie", "likes", "tea", key="k")
-    store.put_entity("Anna Bianchi", aliases=["Annie"])
-    again = store.assert_fact("Annie", "likes", "tea", key="k")
+    first = store.assert_fact("Annie", "likes", "tea", options=cerata.FactOptions(key="k"))
+    store.graph.name("Anna Bianchi", aliases=["Annie"])
+    again = store.assert_fact("Annie", "likes", "tea", options=cerata.FactOptions(key="k"))
     assert (again.id, again.added) == (first.id, False)
     assert _texts(store)[-1] == "Anna Rossi · likes · tea"
 
@@ -155,18 +162,18 @@ def test_other_processes_see_an_alias(tmp_path: Path) -> None:
     path = tmp_path / "a.cera"
     with cerata.open(path) as one, cerata.open(path) as other:
         one.assert_fact("Anna Rossi", "lives in", "Rome")
-        other.put_entity("Anna Rossi", aliases=["Annie"])
+        other.graph.name("Anna Rossi", aliases=["Annie"])
         one.assert_fact("Annie", "likes", "tea")
         one.checkpoint()
     with cerata.open(path) as store:
         store.assert_fact("Annie", "likes", "milk")
-        assert [entity.name for entity in store.entities()] == ["Anna Rossi"]
+        assert [entity.name for entity in store.graph.entities()] == ["Anna Rossi"]
 
 
 def test_an_assertion_without_an_alias_folds_nothing() -> None:
     """A load of facts stays as fast, also in a memory that has aliases."""
     with cerata.open(":memory:") as store:
-        store.put_entity("Anna Rossi", aliases=["Annie"])
+        store.graph.name("Anna Rossi", aliases=["Annie"])
         store.assert_fact("Annie", "likes", "tea")
         folded = store.facts("Annie")
         assert len(folded) == 1

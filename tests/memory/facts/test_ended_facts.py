@@ -25,7 +25,7 @@ def store() -> Iterator[Store]:
 
 
 def test_facts_leaves_out_what_has_ended(store: Store) -> None:
-    store.declare_predicate("lives in", functional=True)
+    store.graph.declare("lives in", functional=True)
     old = store.assert_fact("alice", "lives in", Entity("oslo"), valid_from="2020-01-01")
     new = store.assert_fact("alice", "lives in", Entity("rome"), valid_from="2022-01-01")
     assert [fact.id for fact in store.facts("alice")] == [new.id]
@@ -41,9 +41,9 @@ def test_a_question_of_a_time_is_answered_with_facts_that_have_ended_since(store
     assert store.at("HEAD", valid_at="2020-06-01").facts("a") == [fact]
     assert [one.is_ended for one in store.facts("a", overlapping=("2020-01-01", None))] == [True]
     assert [one.id for one in store.facts("a", allen=("meets", ("2021-01-01", None)))] == [old.id]
-    assert [one.is_ended for one in store.fact_history("a")] == [True]
-    assert store.fact(old).is_ended
-    assert store.fact(old).to_dict()["is_ended"] is True
+    assert [one.is_ended for one in store.graph.versions("a")] == [True]
+    assert store.graph.fact(old).is_ended
+    assert store.graph.fact(old).to_dict()["is_ended"] is True
     assert store.facts("a") == []
 
 
@@ -60,14 +60,14 @@ def test_a_fact_ends_when_its_time_comes_without_an_event() -> None:
     clock.time_us = T2026
     with cerata.open(":memory:", environment=clean) as store:
         fact = store.assert_fact("alice", "visits", Entity("oslo"), valid_to="2026-01-03")
-        assert not store.fact(fact).is_ended
+        assert not store.graph.fact(fact).is_ended
         before = store.recall("where is alice?")
         assert "(ended)" not in before.text
         clock.time_us += 3 * DAY
         assert store.facts("alice") == []
-        assert store.fact(fact).is_ended
-        assert not store.at(fact).fact(fact).is_ended
-        assert store.search_facts("alice")[0].fact.is_ended
+        assert store.graph.fact(fact).is_ended
+        assert not store.at(fact).graph.fact(fact).is_ended
+        assert store.graph.search("alice")[0].fact.is_ended
         after = store.recall("where is alice?", record=True)
         assert "until 2026-01-03 (ended)" in after.text
         store.put_frame("A later event.")
@@ -95,10 +95,10 @@ def test_a_context_has_facts_that_have_ended_marked_and_last(store: Store) -> No
 
 
 def test_exports_and_conflicts_have_what_has_ended(store: Store) -> None:
-    store.declare_predicate("is", functional=True)
+    store.graph.declare("is", functional=True)
     for value in (1, 2):
         store.assert_fact("a", "is", value, valid_from="2020-01-01", valid_to="2021-01-01")
-    assert len(store.conflicts()) == 1
+    assert len(store.graph.conflicts()) == 1
     with cerata.open(":memory:") as copy:
-        copy.import_facts(store.export_facts())
+        copy.interchange.import_facts(store.interchange.export_facts())
         assert len(copy.facts("a", include_ended=True)) == 2

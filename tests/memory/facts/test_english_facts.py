@@ -91,8 +91,8 @@ def test_spans_are_bytes_of_the_text(store: Store) -> None:
     store.put_frame(
         "Ö! Ünder: nö.\n\n- Anna lives in\nOslo.\n- Änn lives in Łódź since May 2020. Bob is mad."
     )
-    store.extract()
-    data = store.content(1)
+    store.graph.extract()
+    data = store.files.content(1)
     quotes = [
         data[place.start : place.end].decode() for fact in store.facts() for place in fact.evidence
     ]
@@ -103,8 +103,8 @@ def test_spans_are_bytes_of_the_text(store: Store) -> None:
 def test_spans_are_bytes_of_the_text_where_its_spaces_are_wide(store: Store, space: str) -> None:
     """White space of two and three bytes, within a fact and before the next one."""
     store.put_frame(f"Bob{space}lives in{space}Cité. Anna lives in{space}Oslo. It rains.")
-    store.extract()
-    data = store.content(1)
+    store.graph.extract()
+    data = store.files.content(1)
     quotes = [
         data[place.start : place.end].decode() for fact in store.facts() for place in fact.evidence
     ]

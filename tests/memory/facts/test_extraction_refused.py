@@ -43,11 +43,11 @@ def test_what_is_no_fact_is_refused_with_all_of_its_frame(
     store.put_frame("é and more")
     right = Candidate("a", "is", "b", 0, 2)
     with pytest.raises(ExtractorFailed, match=said) as caught:
-        store.extract(extractor=Model(lambda _: [right, wrong]), dry_run=dry_run)
+        store.graph.extract(extractor=Model(lambda _: [right, wrong]), dry_run=dry_run)
     assert (caught.value.extractor, caught.value.frame) == ("model", 1)
     assert caught.value.where == "frame 1, candidate 2"
     assert store.head.seq == 1
-    assert store.extract(extractor=Model(first_word)).frames[0].added
+    assert store.graph.extract(extractor=Model(first_word)).frames[0].added
 
 
 @pytest.mark.parametrize("error", [ValueError("no"), cerata.Conflict("no")])
@@ -60,7 +60,7 @@ def test_an_extractor_that_raises_is_told_from_the_memory(
 
     store.put_frame(TEXT)
     with pytest.raises(ExtractorFailed, match=rf"'model' raised {type(error).__name__}") as caught:
-        store.extract(extractor=Model(half))
+        store.graph.extract(extractor=Model(half))
     assert caught.value.__cause__ is error
     assert store.head.seq == 1
 
@@ -72,7 +72,7 @@ def test_an_extractor_that_never_ends_is_stopped(store: Store) -> None:
 
     store.put_frame(TEXT)
     with pytest.raises(ExtractorFailed, match="returned more than 9,999 facts"):
-        store.extract(extractor=Model(endless))
+        store.graph.extract(extractor=Model(endless))
 
 
 @pytest.mark.parametrize(
@@ -82,40 +82,40 @@ def test_an_extractor_that_never_ends_is_stopped(store: Store) -> None:
 def test_an_extractor_has_a_name_and_a_version(store: Store, name: Any, version: Any) -> None:
     store.put_frame(TEXT)
     with pytest.raises(InvalidInput, match="The extractor's"):
-        store.extract(extractor=Model(first_word, name, version))
+        store.graph.extract(extractor=Model(first_word, name, version))
 
 
 @pytest.mark.parametrize("given", [object(), 7, "english-facts"])
 def test_what_is_no_extractor_is_refused(store: Store, given: Any) -> None:
     with pytest.raises(InvalidInput, match="name must be a non-empty string, not None"):
-        store.extract(extractor=given)
+        store.graph.extract(extractor=given)
 
 
 def test_an_extractor_that_gives_nothing_to_go_through_is_at_fault(store: Store) -> None:
     store.put_frame("nothing of note")
     with pytest.raises(ExtractorFailed, match="raised TypeError"):
-        store.extract(extractor=Model(lambda _: cast("Any", None)))
+        store.graph.extract(extractor=Model(lambda _: cast("Any", None)))
 
 
 def test_name_and_version_do_not_run_together(store: Store) -> None:
     """Whoever is called "a b", version c, is not "a", version b c."""
     store.put_frame(TEXT)
     for name, version in (("a b", "c"), ("a", "b c"), ("a b c", "1")):
-        assert store.extract(extractor=Model(first_word, name, version)).frames[0].added
+        assert store.graph.extract(extractor=Model(first_word, name, version)).frames[0].added
 
 
 def test_calls_that_cannot_be_are_refused(store: Store, tmp_path: Path) -> None:
     store.put_frame(TEXT)
     with pytest.raises(NotFound):
-        store.extract(7)
+        store.graph.extract(7)
     with pytest.raises(InvalidInput, match="not both"):
-        store.extract(1, where=Filter(kind="text"))
+        store.graph.extract(1, where=Filter(kind="text"))
     with store.transaction(), pytest.raises(InvalidInput, match="cannot run in a transaction"):
-        store.extract()
+        store.graph.extract()
     path = tmp_path / "memory.cera"
     with cerata.open(path) as other:
         other.put_frame(TEXT)
     with cerata.open(path, mode="r") as reader:
-        assert reader.extract(dry_run=True).found == 2
+        assert reader.graph.extract(dry_run=True).found == 2
         with pytest.raises(ReadOnly):
-            reader.extract()
+            reader.graph.extract()

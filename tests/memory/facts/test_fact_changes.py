@@ -35,7 +35,7 @@ def compared(a: View, b: View) -> list[FactChange]:
 
 def frames(view: View) -> list[dict[str, JsonValue]]:
     """Return all that a view says of its frames, those that are gone too."""
-    every = view.frames(include_deleted=True, include_superseded=True)
+    every = view.frames(where=cerata.Filter(include_deleted=True, include_superseded=True))
     return [frame.to_dict() for frame in every]
 
 
@@ -52,7 +52,7 @@ def test_any_two_states_of_a_random_history(seed: int) -> None:
         for _ in range(24)
     ]
     with run([*PRELUDE, *[[act] for act in acts]], lambda _: None).open() as store:
-        end = store.view().basis
+        end = store.history.view().basis
         instants = [None, *(time_at(START + dice.randrange(-2, 12) * STEP_US) for _ in range(3))]
         differ = 0
         for scope, first, second in product(VIEWS, instants, instants):
@@ -69,7 +69,7 @@ def test_any_two_states_of_a_random_history(seed: int) -> None:
 def test_what_was_learned_and_what_was_taken_back(store: Store) -> None:
     kept = store.assert_fact("ann", "likes", "tea")
     wrong = store.assert_fact("ann", "likes", "coffee")
-    before = store.view()
+    before = store.history.view()
     store.retract_fact(wrong)
     store.assert_fact("ann", "likes", "water")
     assert kinds(store.diff(before).facts) == [("removed", "coffee"), ("added", "water")]
@@ -78,7 +78,7 @@ def test_what_was_learned_and_what_was_taken_back(store: Store) -> None:
 
 
 def test_a_value_that_ended_because_another_began_is_a_change(store: Store) -> None:
-    store.declare_predicate("lives in", functional=True)
+    store.graph.declare("lives in", functional=True)
     old = store.assert_fact("ann", "lives in", "paris", valid_from="2020-01-01")
     store.assert_fact("ann", "lives in", "rome", valid_from="2024-01-01")
     [changed, added] = store.diff(old).facts
@@ -93,9 +93,9 @@ def test_a_value_that_ended_because_another_began_is_a_change(store: Store) -> N
 
 
 def test_a_merge_changes_whom_a_fact_is_about(store: Store) -> None:
-    store.assert_facts([("ann", "likes", Entity("ally")), ("bob", "likes", "tea")])
-    before = store.view()
-    store.merge_entities("ally", "ann")
+    store.graph.assert_many([("ann", "likes", Entity("ally")), ("bob", "likes", "tea")])
+    before = store.history.view()
+    store.graph.merge("ally", "ann")
     [changed] = store.diff(before).facts
     assert (str(changed.old), str(changed.new)) == ("ann · likes · ally", "ann · likes · ann")
 
@@ -120,15 +120,15 @@ def test_what_a_transaction_has_gathered_is_a_change(store: Store) -> None:
     store.assert_fact("ann", "likes", "tea")
     with store.transaction():
         store.assert_fact("ann", "likes", "water")
-        found = store.diff("HEAD", store.view())
+        found = store.diff("HEAD", store.history.view())
         assert [(change.kind, change.fact.id) for change in found.facts] == [("added", -1)]
         assert found.to_dict()["facts"]
 
 
 def test_a_difference_costs_what_changed_also_with_functional_predicates(store: Store) -> None:
     """All facts were compared as soon as one predicate had one value at a time."""
-    store.declare_predicate("lives in", functional=True)
-    store.assert_facts([("ann", "likes", number) for number in range(9_000)])
+    store.graph.declare("lives in", functional=True)
+    store.graph.assert_many([("ann", "likes", number) for number in range(9_000)])
     before = store.assert_fact("ann", "lives in", "paris", valid_from="2020-01-01")
     store.assert_fact("ann", "lives in", "rome", valid_from="2024-01-01")
 

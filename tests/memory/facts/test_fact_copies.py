@@ -56,7 +56,7 @@ class Said:
     def _content(self, frame: int) -> bytes:
         return View(
             msgspec.structs.replace(snapshot_of(self.view), reach=None, _base=None)
-        ).content(frame)
+        ).files.content(frame)
 
     def everything(self) -> dict[str, object]:
         """Return the facts, at instants and in periods too, contradictions and entities."""
@@ -70,12 +70,14 @@ class Said:
             said[f"during {number}"] = [self.fact(one) for one in during]
         said["conflicts"] = [
             (self.fact(one.first), self.fact(one.second), plain_period(one.period))
-            for one in view.conflicts()
+            for one in view.graph.conflicts()
         ]
-        said["entities"] = [(one.name, one.kind, one.aliases, one.names) for one in view.entities()]
-        said["mentions"] = [one.mentions for one in view.entities()]
+        said["entities"] = [
+            (one.name, one.kind, one.aliases, one.names) for one in view.graph.entities()
+        ]
+        said["mentions"] = [one.mentions for one in view.graph.entities()]
         for name in (*NAMES, *ALIASES, "carl", "dora"):
-            said[f"resolve {name}"] = view.resolve(name)
+            said[f"resolve {name}"] = view.graph.resolve(name)
         return said
 
 
@@ -113,7 +115,7 @@ def copied(view: View, *, history: bool) -> Store:
     texts = [event.body.text for event in view.log() if isinstance(event.body, PutFrame)]
     for text in dict.fromkeys(texts):
         opened.put_frame(text or "")
-    opened.import_facts(view.export_facts(history=history))
+    opened.interchange.import_facts(view.interchange.export_facts(history=history))
     return opened
 
 
@@ -132,15 +134,15 @@ histories = settings(
 def test_a_copy_says_what_was_said(batches: Sequence[Sequence[Act]]) -> None:
     """Also a copy of the past, in every scope, with and without what was retracted."""
     with run(batches, lambda _: None).open() as store:
-        assume(not alike(store.view()))
-        end = store.view().basis
+        assume(not alike(store.history.view()))
+        end = store.history.view().basis
         for basis in (end, end // 2):
             for history in (False, True):
                 view = store.at(basis)
                 with copied(view, history=history) as again:
                     for scope in VIEWS:
                         first = Said(view.within(scope), history=history)
-                        other = Said(again.view().within(scope), history=history)
+                        other = Said(again.history.view().within(scope), history=history)
                         here, there = first.everything(), other.everything()
                         if not first.counts_all:
                             # What is never true is known where it was said, and mentions too.

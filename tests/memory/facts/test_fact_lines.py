@@ -65,33 +65,35 @@ def test_a_bad_line_is_named_and_the_lines_before_it_stay(copy: Store, name: str
     before = copy.head.seq
     bad, said = BAD[name]
     with pytest.raises(InvalidInput, match=said) as caught:
-        copy.import_facts([line(id=100, subject="good"), "", bad, line(id=101, subject="late")])
+        copy.interchange.import_facts(
+            [line(id=100, subject="good"), "", bad, line(id=101, subject="late")]
+        )
     assert caught.value.where is not None
     assert caught.value.where.startswith("line 3")
     # An event of the batch, and the line before.
     assert copy.head.seq == before + 2
     assert [fact.subject for fact in copy.facts()] == ["good"]
-    assert copy.import_facts([line(subject="good")]).added == 1
+    assert copy.interchange.import_facts([line(subject="good")]).added == 1
 
 
 def test_a_newer_version_is_told_from_a_bad_line(copy: Store) -> None:
     with pytest.raises(Unsupported, match=r"of version 2, and this Cerata reads 1 \(line 1\)"):
-        copy.import_facts([line(version=2, object={"new": "form"})])
+        copy.interchange.import_facts([line(version=2, object={"new": "form"})])
 
 
 def test_an_id_stands_for_one_line(copy: Store) -> None:
     with pytest.raises(InvalidInput, match=r"The id 1 belongs to an earlier line \(line 2\)"):
-        copy.import_facts([line(), line(subject="bob")])
+        copy.interchange.import_facts([line(), line(subject="bob")])
 
 
 def test_what_the_memory_refuses_is_told_with_its_line(copy: Store) -> None:
     """Entities that are merged here already cannot be merged into others by a file."""
-    copy.assert_facts([("ann", "is", Entity("bob")), ("carl", "is", "here")])
-    copy.merge_entities("ann", "bob")
+    copy.graph.assert_many([("ann", "is", Entity("bob")), ("carl", "is", "here")])
+    copy.graph.merge("ann", "bob")
     merge = '{"type":"merge","version":1,"entity":"ann","into":"carl"}'
     before = copy.head.seq
     with pytest.raises(Conflict, match=r"merged into 'bob' already \(line 2\)"):
-        copy.import_facts([line(), merge])
+        copy.interchange.import_facts([line(), merge])
     # An event of the batch, and the line before.
     assert copy.head.seq == before + 2
 
@@ -110,18 +112,18 @@ def test_a_refused_line_costs_no_line_before_it(
     wrong = [*lines]
     wrong[bad - 1] = line(id=bad, subject="wrong", confidence=7)
     with pytest.raises(InvalidInput, match=rf"\(line {bad}") as caught:
-        copy.import_facts(wrong)
+        copy.interchange.import_facts(wrong)
     assert str(caught.value).count("(line") == 1
     assert len(copy.facts()) == bad - 1
     with cerata.open(":memory:") as other:
-        other.import_facts(lines[: bad - 1])
+        other.interchange.import_facts(lines[: bad - 1])
         assert other.head.seq == copy.head.seq
-    again = copy.import_facts(lines)
+    again = copy.interchange.import_facts(lines)
     assert (again.known, again.added) == (bad - 1, 10 - bad)
     facts = {fact.subject: fact.id for fact in copy.facts()}
     assert len(facts) == 9
     with cerata.open(":memory:") as other:
-        assert other.import_facts(copy.export_facts()).added == 9
+        assert other.interchange.import_facts(copy.interchange.export_facts()).added == 9
 
 
 def test_a_huge_line_is_refused_before_it_is_read_whole(
@@ -139,38 +141,38 @@ def test_a_huge_line_is_refused_before_it_is_read_whole(
 
     file = File(line().encode() + b"\n" + b" " * (LINE_SIZE_MAX + 10) + line(id=2).encode())
     with pytest.raises(InvalidInput, match=r"over the limit of 67,108,864 bytes \(line 2\)"):
-        copy.import_facts(file)
+        copy.interchange.import_facts(file)
     assert File.most <= LINE_SIZE_MAX + 2
     monkeypatch.setattr(fact_lines, "LINE_SIZE_MAX", 100)
     copy.assert_fact("ann", "likes", "x" * 100)
     with pytest.raises(InvalidInput, match="limit of 100 bytes"):
-        list(copy.export_facts())
+        list(copy.interchange.export_facts())
 
 
 @pytest.mark.parametrize("given", ["one string", b"bytes", 7, None])
 def test_lines_are_many(copy: Store, given: Any) -> None:
     with pytest.raises(InvalidInput, match="lines must be an open file"):
-        copy.import_facts(given)
+        copy.interchange.import_facts(given)
 
 
 def test_an_item_that_is_no_line_is_refused(copy: Store) -> None:
     lines: Any = [line(), {"type": "fact"}]
     with pytest.raises(InvalidInput, match=r"The line must be str or bytes, not dict \(line 2\)"):
-        copy.import_facts(lines)
+        copy.interchange.import_facts(lines)
     with pytest.raises(InvalidInput, match="not valid Unicode"):
-        copy.import_facts(["\ud800"])
+        copy.interchange.import_facts(["\ud800"])
 
 
 def test_a_file_is_read_as_text_or_bytes_with_any_line_end(store: Store) -> None:
     text = f"{line()}\r\n\r\n{line(id=2, subject='bob')}"
-    assert store.import_facts(StringIO(text, newline="")).added == 2
-    assert store.import_facts(BytesIO(text.encode())).known == 2
-    assert store.import_facts(BytesIO(b"")).added == 0
+    assert store.interchange.import_facts(StringIO(text, newline="")).added == 2
+    assert store.interchange.import_facts(BytesIO(text.encode())).known == 2
+    assert store.interchange.import_facts(BytesIO(b"")).added == 0
 
 
 def test_lines_by_hand_need_little(copy: Store) -> None:
     """Without a period it is true from when it is recorded, as `assert_fact` has it."""
-    copy.import_facts([line()])
+    copy.interchange.import_facts([line()])
     [fact] = copy.facts()
     assert fact.valid.start == fact.known.start
     assert (fact.confidence, fact.source, fact.valid.end) == (1.0, "observed", None)

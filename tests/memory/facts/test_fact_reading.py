@@ -14,27 +14,31 @@ from ...timing import seconds
 
 @pytest.fixture
 def store(store: Store) -> Store:
-    store.declare_predicate("lives in", functional=True)
+    store.graph.declare("lives in", functional=True)
     return store
 
 
 def test_a_checkpoint_gives_every_read_back(tmp_path: Path) -> None:
     path = tmp_path / "memory.cera"
     with cerata.open(path) as store:
-        store.declare_predicate("is", functional=True)
+        store.graph.declare("is", functional=True)
         frame = store.put_frame("text").id
         for number in range(700):
             store.assert_fact(
-                f"s{number % 40}", "is", number, valid_from="2020-01-01", evidence=[frame],
-                assumptions=["x"],
-            )  # fmt: skip
-        store.merge_entities("s1", "s2")
+                f"s{number % 40}",
+                "is",
+                number,
+                valid_from="2020-01-01",
+                evidence=[frame],
+                options=cerata.FactOptions(assumptions=["x"]),
+            )
+        store.graph.merge("s1", "s2")
         store.checkpoint()
         store.retract_fact(store.facts("s3")[0])
-        kept = [fact.to_dict() for fact in store.facts()], store.digests()
+        kept = [fact.to_dict() for fact in store.facts()], store.stream.digests()
     with cerata.open(path, mode="r") as store:
-        assert ([fact.to_dict() for fact in store.facts()], store.digests()) == kept
-        assert store.digests(replay=True) == kept[1]
+        assert ([fact.to_dict() for fact in store.facts()], store.stream.digests()) == kept
+        assert store.stream.digests(replay=True) == kept[1]
         assert store.verify().ok
 
 
@@ -45,7 +49,7 @@ def test_a_rebuilt_projection_is_what_the_store_reads_from_then_on(tmp_path: Pat
         store.assert_fact("a", "is", 1)
         assert store.facts("a")
         wrong = store._fold.facts()
-        store.rebuild("facts")
+        store.upkeep.rebuild("facts")
         assert store._fold.facts(wrong.seq) is not wrong
 
 
@@ -53,13 +57,13 @@ def test_a_view_that_is_held_reads_on_while_facts_are_retracted(store: Store) ->
     """What the columns say of closings that came since was looked up among its own: IndexError."""
     store.retract_fact(store.assert_fact("x", "is", 1))
     fact = store.assert_fact("a", "is", 1)
-    held = store.view()
+    held = store.history.view()
     before = held.facts()
     store.retract_fact(fact)
     assert store.facts("a") == []
     assert held.facts() == before
-    assert held.fact(fact).is_known
-    assert [hit.fact.id for hit in held.search_facts("a is")] == [fact.id]
+    assert held.graph.fact(fact).is_known
+    assert [hit.fact.id for hit in held.graph.search("a is")] == [fact.id]
     assert store.at(fact).facts("a") == held.facts("a")
     store.checkpoint()
     assert store.at(fact).facts("a") == held.facts("a")
@@ -70,7 +74,7 @@ def test_facts_are_read_from_threads_while_others_are_retracted(store: Store) ->
     facts = [store.assert_fact("a", "is", number) for number in range(60)]
 
     def read() -> bool:
-        view = store.view()
+        view = store.history.view()
         first = [fact.id for fact in view.facts("a")]
         return all([fact.id for fact in view.facts("a")] == first for _ in range(40))
 
@@ -83,29 +87,29 @@ def test_facts_are_read_from_threads_while_others_are_retracted(store: Store) ->
 
 def test_contradictions_are_looked_for_where_there_can_be_any(store: Store) -> None:
     """Each pair of the values of any predicate was compared: 5,000 of them took half a minute."""
-    store.assert_facts([Assertion("a", "likes", number) for number in range(5_000)])
+    store.graph.assert_many([Assertion("a", "likes", number) for number in range(5_000)])
     store.assert_fact("a", "likes", True)
 
     def read() -> None:
         assert len(store.facts("a")) == 5_001
 
     def compare() -> None:
-        assert store.conflicts("a") == []
+        assert store.graph.conflicts("a") == []
 
     assert seconds(compare) < 10 * seconds(read)
 
 
 def test_many_values_of_a_functional_predicate_are_read_in_one_pass(store: Store) -> None:
     """Each was held against all before it: 3,000 of them took a third of a second to read."""
-    store.declare_predicate("status", functional=True)
+    store.graph.declare("status", functional=True)
     start = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
-    store.assert_facts(
+    store.graph.assert_many(
         [
             Assertion("a", "status", number, valid_from=start + dt.timedelta(hours=number))
             for number in range(4_000)
         ]
     )
-    store.assert_facts(
+    store.graph.assert_many(
         [
             Assertion("b", "notes", number, valid_from=start + dt.timedelta(hours=number))
             for number in range(4_000)

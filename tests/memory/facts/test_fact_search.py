@@ -15,7 +15,7 @@ def store() -> Store:
     store = cerata.open(":memory:")
     store.put_frame("Alice moved to Paris in spring.")
     store.put_frame("The weather in Rome is fine.")
-    store.put_entity("alice", aliases=["Ally Smith"])
+    store.graph.name("alice", aliases=["Ally Smith"])
     store.assert_fact("alice", "lives in", Entity("paris"), valid_from="2024-03-01", evidence=[1])
     store.assert_fact("alice", "favourite drink", "green tea", valid_from="2020-01-01")
     store.assert_fact("bob", "lives in", Entity("rome"), valid_from="2020-01-01", evidence=[2])
@@ -23,7 +23,7 @@ def store() -> Store:
 
 
 def found(store: Store, question: str, **asked: object) -> list[tuple[object, tuple[str, ...]]]:
-    hits = store.search_facts(question, **asked)  # type: ignore[arg-type]
+    hits = store.graph.search(question, **asked)  # type: ignore[arg-type]
     return [(hit.fact.object, hit.named) for hit in hits]
 
 
@@ -58,27 +58,27 @@ def test_a_longer_name_is_taken_before_a_part_of_it(store: Store) -> None:
 
 
 def test_facts_are_found_as_they_were_known_and_true(store: Store) -> None:
-    before = store.view()
+    before = store.history.view()
     store.retract_fact(store.facts("alice", "lives in")[0])
-    store.merge_entities("alice", "bob")
+    store.graph.merge("alice", "bob")
     assert found(store, "Ally Smith") == [(Entity("rome"), ("bob",)), ("green tea", ("bob",))]
-    assert [hit.fact.object for hit in before.search_facts("Ally Smith lives")] == [
+    assert [hit.fact.object for hit in before.graph.search("Ally Smith lives")] == [
         Entity("paris"),
         "green tea",
         Entity("rome"),
     ]
     assert found(store, "Ally Smith", valid_at="2019-01-01") == []
     then = store.at(before, valid_at="2021-01-01")
-    assert [hit.fact.object for hit in then.search_facts("Ally Smith", k=1)] == ["green tea"]
+    assert [hit.fact.object for hit in then.graph.search("Ally Smith", k=1)] == ["green tea"]
 
 
 def test_a_value_that_has_ended_is_passed_over_for_those_after_it(store: Store) -> None:
     """More are looked for until k of them are true."""
-    store.declare_predicate("eats", functional=True)
+    store.graph.declare("eats", functional=True)
     for year in range(2000, 2020):
         store.assert_fact("carl", "eats", f"dish {year}", valid_from=f"{year}-01-01")
     store.assert_fact("dora", "eats", "dish", valid_from="2000-01-01")
-    hits = store.search_facts("dish", k=2, valid_at="2010-06-01")
+    hits = store.graph.search("dish", k=2, valid_at="2010-06-01")
     assert sorted(str(hit.fact) for hit in hits) == [
         "carl · eats · dish 2010",
         "dora · eats · dish",
@@ -117,17 +117,21 @@ def test_facts_of_an_open_transaction_are_found_in_it(store: Store) -> None:
 
 
 def test_tenants_find_their_own_facts_alone(store: Store) -> None:
-    store.assert_fact("alice", "lives in", Entity("oslo"), scope={"tenant": "other"})
-    other = store.view().within((("tenant", "other"),))
-    assert [hit.fact.object for hit in other.search_facts("where does alice live")] == [
+    store.assert_fact(
+        "alice", "lives in", Entity("oslo"), options=cerata.FactOptions(scope={"tenant": "other"})
+    )
+    other = store.history.view().within((("tenant", "other"),))
+    assert [hit.fact.object for hit in other.graph.search("where does alice live")] == [
         Entity("oslo")
     ]
-    assert other.search_facts("Ally Smith") == []
+    assert other.graph.search("Ally Smith") == []
 
 
 def test_an_alias_of_another_tenant_names_nobody_here(store: Store) -> None:
     """The name that it stands for was looked up in every tenant."""
-    store.assert_fact("alice", "likes", "rum", scope={"tenant": "other"})
+    store.assert_fact(
+        "alice", "likes", "rum", options=cerata.FactOptions(scope={"tenant": "other"})
+    )
     assert {fact for fact, _ in found(store, "Ally Smith")} == {Entity("paris"), "green tea"}
 
 
@@ -145,15 +149,15 @@ def test_a_past_view_ranks_its_own_facts_though_the_fold_of_words_stands_elsewhe
     store.assert_fact("bob", "keeps", "a zebra", valid_from="2020-01-01")
     store.assert_fact("bob", "keeps", "a zebra", valid_from="2020-01-01", confidence=0.5)
     store.assert_fact("dan", "drinks", "grog")
-    then = store.view()
-    assert [hit.fact.object for hit in then.search_facts("zebra")] == ["a zebra"]
+    then = store.history.view()
+    assert [hit.fact.object for hit in then.graph.search("zebra")] == ["a zebra"]
     store.assert_fact("eve", "reads", "a book")
     store.facts()
     assert len(snapshot_of(then).fact_text.seqs) == 6
     assert snapshot_of(store).facts_at.row_count == 6
     again = store.at(then)
-    assert [hit.fact.subject for hit in again.search_facts("grog")] == ["dan"]
-    assert [hit.fact.subject for hit in again.search_facts("zebra")] == ["bob"]
+    assert [hit.fact.subject for hit in again.graph.search("grog")] == ["dan"]
+    assert [hit.fact.subject for hit in again.graph.search("zebra")] == ["bob"]
 
 
 def test_fewer_hits_are_the_first_of_more(store: Store) -> None:
@@ -168,4 +172,4 @@ def test_fewer_hits_are_the_first_of_more(store: Store) -> None:
 @pytest.mark.parametrize(("question", "k"), [(7, 1), ("a", 0), ("a", True)])
 def test_a_question_that_is_none_is_refused(store: Store, question: str, k: int) -> None:
     with pytest.raises(InvalidInput):
-        store.search_facts(question, k=k)
+        store.graph.search(question, k=k)

@@ -72,7 +72,7 @@ def test_a_look_up_that_passes_over_a_column_is_seen(monkeypatch: pytest.MonkeyP
 def store() -> Generator[Store]:
     with cerata.open(":memory:") as opened:
         for at in range(0, len(FACTS), BATCH):
-            opened.assert_facts(FACTS[at : at + BATCH])
+            opened.graph.assert_many(FACTS[at : at + BATCH])
         yield opened
 
 
@@ -135,7 +135,7 @@ def asserting_ratio(size: int) -> float:
     def ours() -> None:
         with cerata.open(":memory:") as opened:
             for at in range(0, len(few), size):
-                opened.assert_facts(few[at : at + size])
+                opened.graph.assert_many(few[at : at + size])
             opened.facts(few[0].subject)
 
     def theirs() -> None:
@@ -177,7 +177,7 @@ def correcting_ratio(size: int) -> float:
                 found: list[int] = []
                 for at in range(0, len(plain), size):
                     with opened.transaction() as gathered:
-                        opened.retract_facts(ids[at : at + size])
+                        opened.graph.retract_many(ids[at : at + size])
                         said(opened, plain[at : at + size], turn)
                     found += gathered.receipt.ids
                 ids = found
@@ -187,7 +187,7 @@ def correcting_ratio(size: int) -> float:
 
 
 def said(store: Store, facts: Sequence[Assertion], turn: int) -> Sequence[int]:
-    return store.assert_facts(
+    return store.graph.assert_many(
         [Assertion(one.subject, one.predicate, str(turn)) for one in facts]
     ).ids
 
@@ -253,7 +253,7 @@ def pair_ratio() -> float:
         for at in range(0, 50_000, 2_000):
             batch = [Assertion(f"person:{at + number}", "is", "active") for number in range(2_000)]
             few = [Assertion(f"team:{at}", "was", "active")] if at < 20_000 else []
-            opened.assert_facts([*batch, *few])
+            opened.graph.assert_many([*batch, *few])
         facts = snapshot_of(opened).facts_at
         value = ObjectKind.STRING, "active"
         for _ in range(40):

@@ -58,14 +58,14 @@ class TestRanges:
                 store.facts(overlapping=(start, end))
             with pytest.raises(InvalidInput, match="empty or inverted"):
                 store.facts(allen=("during", (start, end)))
-        assert store.view().basis == 0
+        assert store.history.view().basis == 0
 
     def test_a_correction_to_an_inverted_range_is_refused_whole(self, store: Store) -> None:
         fact = store.assert_fact("a", "p", 1, valid_from=T[1], valid_to=T[3])
         for start, end in ((None, T[1]), (T[3], None), (T[4], None), (T[2], T[2])):
             with pytest.raises(InvalidInput, match="would end at"):
                 store.correct_fact(fact, valid_from=start, valid_to=end)
-        assert store.fact(fact).is_known
+        assert store.graph.fact(fact).is_known
 
     def test_a_range_of_one_microsecond_has_one_instant(self, store: Store) -> None:
         store.assert_fact("a", "p", 1, valid_from=T[0], valid_to=T[0] + MICROSECOND)
@@ -74,35 +74,35 @@ class TestRanges:
 
     def test_ranges_that_meet_share_nothing(self, store: Store) -> None:
         """Half-open: what ends where the next begins neither overlaps nor contradicts it."""
-        store.declare_predicate("p", functional=True)
+        store.graph.declare("p", functional=True)
         first = store.assert_fact("a", "p", 1, valid_from=T[0], valid_to=T[1])
         store.assert_fact("a", "p", 2, valid_from=T[1], valid_to=T[2])
         assert [true_at(store, when) for when in T[:3]] == [[1], [2], []]
-        assert store.fact(first).ended_by is None
-        assert store.conflicts() == []
+        assert store.graph.fact(first).ended_by is None
+        assert store.graph.conflicts() == []
 
     def test_one_range_twice_with_another_value_overlaps_and_contradicts(
         self, store: Store
     ) -> None:
-        store.declare_predicate("p", functional=True)
+        store.graph.declare("p", functional=True)
         store.assert_fact("a", "p", 1, valid_from=T[0], valid_to=T[2])
         second = store.assert_fact("a", "p", 2, valid_from=T[0], valid_to=T[1])
         assert true_at(store, T[0]) == [1, 2]
-        [conflict] = store.conflicts()
+        [conflict] = store.graph.conflicts()
         assert conflict.period == cerata.Period(T[0], T[1])
         store.retract_fact(second)
-        assert store.conflicts() == []
+        assert store.graph.conflicts() == []
 
     def test_of_values_that_begin_at_once_the_first_asserted_is_named_as_the_next(
         self, store: Store
     ) -> None:
-        store.declare_predicate("p", functional=True)
+        store.graph.declare("p", functional=True)
         old = store.assert_fact("a", "p", 1, valid_from=T[0])
         next_one = store.assert_fact("a", "p", 2, valid_from=T[1])
         store.assert_fact("a", "p", 3, valid_from=T[1])
-        assert store.fact(old).ended_by == next_one.id
+        assert store.graph.fact(old).ended_by == next_one.id
         store.retract_fact(next_one)
-        assert store.fact(old).valid.end == T[1]
+        assert store.graph.fact(old).valid.end == T[1]
 
     def test_open_ends(self, store: Store) -> None:
         for name, start, end in (
@@ -121,30 +121,30 @@ class TestRanges:
         assert len(store.facts(overlapping=(None, None))) == 3
 
     def test_a_value_without_a_beginning_is_ended_by_the_next(self, store: Store) -> None:
-        store.declare_predicate("p", functional=True)
+        store.graph.declare("p", functional=True)
         store.assert_fact("a", "p", 1, valid_from="open")
         store.assert_fact("a", "p", 2, valid_from=FIRST)
         assert true_at(store, FIRST) == [2]
         store.assert_fact("a", "p", 3, valid_from="open")
-        [conflict] = store.conflicts()
+        [conflict] = store.graph.conflicts()
         assert conflict.period == cerata.Period(None, FIRST)
 
     def test_what_had_ended_when_it_was_recorded_is_never_true(self) -> None:
         """The log gives each batch a later microsecond, if need be ahead of the clock."""
         world, clock = environment()
         with cerata.open("edges.cera", environment=world) as store:
-            store.declare_predicate("p", functional=True)
+            store.graph.declare("p", functional=True)
             value = store.assert_fact("a", "p", 1, valid_from="open")
             gone = store.assert_fact("a", "p", 2, valid_to=time_at(clock.time_us + 1))
-            fact = store.fact(gone)
+            fact = store.graph.fact(gone)
             assert fact.valid == cerata.Period(fact.known.start, time_at(clock.time_us + 1))
             assert fact.valid.end is not None
             assert fact.valid.start is not None
             assert fact.valid.end < fact.valid.start
             assert [one.id for one in store.facts(overlapping=(None, None))] == [value.id]
             assert all(store.facts(allen=(name, (T[0], None))) != [fact] for name in Allen)
-            assert store.fact(value).ended_by is None
-            assert store.conflicts() == []
+            assert store.graph.fact(value).ended_by is None
+            assert store.graph.conflicts() == []
 
     def test_what_another_writer_stored_inverted_is_never_true(self, store: Store) -> None:
         body = AssertFact(
@@ -164,7 +164,7 @@ class TestAllen:
         marks: list[datetime | None] = [None, *T[:4], None]
         numbers = [-EVER, 0, 1, 2, 3, EVER]
         ranges = list(combinations(range(6), 2))
-        store.assert_facts(
+        store.graph.assert_many(
             [
                 cerata.Assertion("a", "p", place, marks[i] or "open", marks[j])
                 for place, (i, j) in enumerate(ranges)
@@ -217,7 +217,7 @@ class TestTimes:
             "2024-03-01T01:00+01:00",
             "20240301T000000+0000",
         ]
-        ids = {store.fact(store.assert_fact("a", "p", 1, valid_from=one)).id for one in names}
+        ids = {store.graph.fact(store.assert_fact("a", "p", 1, valid_from=one)).id for one in names}
         assert len(ids) == 1
         objects = [one for one in names if isinstance(one, datetime)]
         for when in objects:
@@ -272,7 +272,7 @@ class TestTimes:
         for call in calls:
             with pytest.raises(InvalidInput):
                 call()
-        assert store.view().basis == 1
+        assert store.history.view().basis == 1
 
     def test_words_name_a_time_to_read_at_and_none_to_store(self, store: Store) -> None:
         """A stored time in words would depend on the day of the call."""
@@ -286,8 +286,8 @@ class TestTimes:
             ):
                 with pytest.raises(InvalidInput, match="not an ISO time"):
                     call()
-        assert store.view().basis == 1
-        day = store.view().now.date()
+        assert store.history.view().basis == 1
+        day = store.history.view().now.date()
         today, yesterday = str(day), str(day - timedelta(days=1))
         store.assert_fact("b", "p", 1, valid_from=yesterday, valid_to=today)
         read = [fact.subject for fact in store.facts(valid_at="yesterday")]
@@ -304,14 +304,14 @@ class TestTimes:
 
     def test_recorded_at_one_instant_the_later_is_a_microsecond_later(self, store: Store) -> None:
         """The clock stands still here; order is by seq, and no two batches share an instant."""
-        store.declare_predicate("p", functional=True)
+        store.graph.declare("p", functional=True)
         first = store.assert_fact("a", "p", 1)
         second = store.assert_fact("a", "p", 2)
-        assert store.fact(first).valid.end == store.fact(second).known.start
-        assert store.conflicts() == []
+        assert store.graph.fact(first).valid.end == store.graph.fact(second).known.start
+        assert store.graph.conflicts() == []
 
     def test_in_one_batch_two_values_begin_at_one_instant(self, store: Store) -> None:
-        store.declare_predicate("p", functional=True)
-        store.assert_facts([("a", "p", 1), ("a", "p", 2)])
-        [conflict] = store.conflicts()
+        store.graph.declare("p", functional=True)
+        store.graph.assert_many([("a", "p", 1), ("a", "p", 2)])
+        [conflict] = store.graph.conflicts()
         assert (conflict.first.object, conflict.second.object) == (1, 2)

@@ -83,15 +83,15 @@ class TestObjects:
             assert value_in(one) in [value_in(other) for other in found]
 
     def test_all_of_them_are_other_values_of_one_predicate(self, store: Store) -> None:
-        store.declare_predicate("p", functional=True)
+        store.graph.declare("p", functional=True)
         some = self.SAME[:7]
         for one in some:
             store.assert_fact("a", "p", one, valid_from=T[0])
-        assert len(store.conflicts()) == len(list(combinations(some, 2)))
+        assert len(store.graph.conflicts()) == len(list(combinations(some, 2)))
 
     def test_minus_zero_is_zero(self, store: Store) -> None:
         first = store.assert_fact("a", "p", 0.0, valid_from=T[0])
-        assert store.fact(store.assert_fact("a", "p", -0.0, valid_from=T[0])).id == first.id
+        assert store.graph.fact(store.assert_fact("a", "p", -0.0, valid_from=T[0])).id == first.id
         assert [str(fact.object) for fact in store.facts(object=-0.0)] == ["0.0"]
 
     @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ class TestObjects:
         """Also inside a transaction, where nothing was decoded yet."""
         with store.transaction():
             gathered = store.assert_fact("a", "p", given)
-            assert [store.fact(gathered).object] == [one.object for one in store.facts("a")]
+            assert [store.graph.fact(gathered).object] == [one.object for one in store.facts("a")]
         [fact] = store.facts(object=given)
         assert value_in(fact.object) == value_in(kept)
 
@@ -132,7 +132,7 @@ class TestObjects:
         if given is not None:
             with pytest.raises(InvalidInput):
                 store.facts(object=given)
-        assert store.view().basis == 0
+        assert store.history.view().basis == 0
 
 
 class TestNames:
@@ -144,46 +144,46 @@ class TestNames:
         calls: list[Callable[[], object]] = [
             lambda: store.assert_fact(name, "p", 1),
             lambda: store.assert_fact("a", name, 1),
-            lambda: store.assert_fact("a", "p", 1, assumptions=[name]),
-            lambda: store.declare_predicate(name, functional=True),
-            lambda: store.put_entity(name),
-            lambda: store.put_entity("a", aliases=[name]),
-            lambda: store.merge_entities("a", name),
-            lambda: store.merge_entities(name, "a"),
-            lambda: store.split_entity("a", name, [fact]),
-            lambda: store.split_entity(name, "b", [fact]),
-            lambda: store.entity(name),
-            lambda: store.resolve(name),
+            lambda: store.assert_fact("a", "p", 1, options=cerata.FactOptions(assumptions=[name])),
+            lambda: store.graph.declare(name, functional=True),
+            lambda: store.graph.name(name),
+            lambda: store.graph.name("a", aliases=[name]),
+            lambda: store.graph.merge("a", name),
+            lambda: store.graph.merge(name, "a"),
+            lambda: store.graph.split("a", name, [fact]),
+            lambda: store.graph.split(name, "b", [fact]),
+            lambda: store.graph.entity(name),
+            lambda: store.graph.resolve(name),
         ]
         if name is not None:
             calls += [
-                lambda: store.put_entity("a", kind=name),
+                lambda: store.graph.name("a", kind=name),
                 lambda: store.facts(name),
                 lambda: store.facts(None, name),
-                lambda: store.fact_history(name),
-                lambda: store.conflicts(name),
+                lambda: store.graph.versions(name),
+                lambda: store.graph.conflicts(name),
             ]
         for call in calls:
             with pytest.raises(InvalidInput):
                 call()
-        assert store.view().basis == 1
+        assert store.history.view().basis == 1
 
     def test_names_are_kept_as_they_are_and_found_in_any_spelling(self, store: Store) -> None:
         """NUL ends nothing; entities of one folded form stay apart; long names match exactly."""
         groups = [["a", "a\0", "\0a", "A", "a "], ["é", "e\u0301"], ["a" * 1_000], ["A" * 1_000]]
         names = [name for group in groups for name in group]
-        store.assert_facts([(name, name, name) for name in names])
+        store.graph.assert_many([(name, name, name) for name in names])
         for group in groups:
             for name in group:
                 assert [fact.object for fact in store.facts(name)] == group
                 assert [fact.object for fact in store.facts(None, name)] == group
-                assert store.entity(name).names == (name,)
-        assert [one.name for one in store.entities()] == names
+                assert store.graph.entity(name).names == (name,)
+        assert [one.name for one in store.graph.entities()] == names
 
     def test_a_name_without_a_word_is_found_as_it_is(self, store: Store) -> None:
-        store.put_entity("??", aliases=["!"])
-        assert store.resolve("??") == ["??"]
-        assert store.resolve("...") == []
+        store.graph.name("??", aliases=["!"])
+        assert store.graph.resolve("??") == ["??"]
+        assert store.graph.resolve("...") == []
 
 
 class TestIds:
@@ -192,9 +192,9 @@ class TestIds:
     @pytest.mark.parametrize("number", [0, -1, -2, 2, 3, 4, 2**63, -(2**63), 2**70])
     def test_what_nothing_has_is_not_found(self, store: Store, number: int) -> None:
         store.assert_fact("a", "p", 1)
-        store.put_entity("b")
+        store.graph.name("b")
         with pytest.raises(NotFound):
-            store.fact(number)
+            store.graph.fact(number)
         with pytest.raises(NotFound):
             store.retract_fact(number)
 
@@ -203,29 +203,34 @@ class TestIds:
         with store.transaction():
             gathered = store.assert_fact("b", "p", 1)
             assert gathered.id == -1
-            assert [store.fact(one).subject for one in (first.id, -1)] == ["a", "b"]
+            assert [store.graph.fact(one).subject for one in (first.id, -1)] == ["a", "b"]
             for number in (0, 2, 3, -2):
                 with pytest.raises(NotFound):
-                    store.fact(number)
+                    store.graph.fact(number)
 
     @pytest.mark.parametrize("number", [True, 1.0, "1", None, [1]])
     def test_what_is_no_id_is_refused(self, store: Store, number: Any) -> None:
         store.assert_fact("a", "p", 1)
-        for call in (store.fact, store.retract_fact, store.unmerge, store.unsplit):
+        for call in (
+            store.graph.fact,
+            store.retract_fact,
+            store.graph.unmerge,
+            store.graph.unsplit,
+        ):
             with pytest.raises(InvalidInput):
                 call(number)
 
 
 def test_no_facts_at_all_are_refused(store: Store) -> None:
     """Alone and in a transaction, which may be of anything else."""
-    for call in (store.assert_facts, store.retract_facts):
+    for call in (store.graph.assert_many, store.graph.retract_many):
         with pytest.raises(InvalidInput):
             call([])
         with store.transaction():
-            assert store.put_entity(call.__name__).added
+            assert store.graph.name(call.__name__).added
             with pytest.raises(InvalidInput):
                 call([])
-    assert store.view().basis == 2
+    assert store.history.view().basis == 2
 
 
 def test_every_edge_survives_a_checkpoint_and_a_replay() -> None:
@@ -234,7 +239,7 @@ def test_every_edge_survives_a_checkpoint_and_a_replay() -> None:
     starts: tuple[datetime | str, ...] = ("open", FIRST, T[0])
     ends: tuple[datetime | str, ...] = ("open", LAST, T[1])
     with cerata.open("edges.cera", environment=world) as store:
-        store.assert_facts(
+        store.graph.assert_many(
             [
                 cerata.Assertion("a", "p", one, start, end)
                 for one, start, end in product(TestObjects.SAME, starts, ends)
@@ -244,5 +249,5 @@ def test_every_edge_survives_a_checkpoint_and_a_replay() -> None:
         store.checkpoint()
     with cerata.open("edges.cera", environment=world) as store:
         assert [fact.to_dict() for fact in store.facts(include_ended=True)] == said
-        assert [fact.to_dict() for fact in store.replay().facts(include_ended=True)] == said
+        assert [fact.to_dict() for fact in store.stream.replay().facts(include_ended=True)] == said
     assert len(said) == 9 * len(TestObjects.SAME)

@@ -19,7 +19,7 @@ PARIS, ROME, OSLO = Entity("paris"), Entity("rome"), Entity("oslo")
 
 @pytest.fixture
 def store(store: Store) -> Store:
-    store.declare_predicate("lives in", functional=True)
+    store.graph.declare("lives in", functional=True)
     return store
 
 
@@ -40,7 +40,7 @@ class TestClocks:
 
     def test_without_a_start_a_fact_is_true_from_when_it_is_recorded(self, store: Store) -> None:
         number = store.assert_fact("a", "is", 1).id
-        fact = store.fact(number)
+        fact = store.graph.fact(number)
         assert fact.valid.start == fact.known.start
         assert not store.facts("a", valid_at="2020-01-01")
         assert store.facts("a", valid_at="now") == [fact]
@@ -80,20 +80,20 @@ class TestOneValueAtATime:
         store.assert_fact("a", "lives in", ROME, valid_from="2022-01-01")
         store.assert_fact("a", "lives in", PARIS, valid_from="2020-01-01")
         assert said(store.facts("a", include_ended=True)) == ["rome 2022-", "paris 2020-2022"]
-        assert store.conflicts() == []
+        assert store.graph.conflicts() == []
 
     def test_a_given_end_is_shortened_by_newer_facts_only(self, store: Store) -> None:
         store.assert_fact("a", "lives in", ROME, valid_from="2022-01-01")
         store.assert_fact("a", "lives in", OSLO, valid_from="2020-01-01", valid_to="2025-01-01")
         assert said(store.facts("a", include_ended=True)) == ["rome 2022-", "oslo 2020-2025"]
-        (found,) = store.conflicts("a")
+        (found,) = store.graph.conflicts("a")
         assert (found.first.object, found.second.object) == (ROME, OSLO)
         assert found.period.start == dt.datetime(2022, 1, 1, tzinfo=dt.UTC)
 
     def test_retract_the_next_value_and_the_one_before_goes_on(self, store: Store) -> None:
         first = store.assert_fact("a", "lives in", PARIS, valid_from="2020-01-01")
         second = store.assert_fact("a", "lives in", ROME, valid_from="2022-01-01")
-        assert store.fact(first).ended_by == second.id
+        assert store.graph.fact(first).ended_by == second.id
         store.retract_fact(second)
         assert said(store.facts("a", include_ended=True)) == ["paris 2020-"]
         assert said(store.at(second).facts("a", include_ended=True)) == [
@@ -104,10 +104,10 @@ class TestOneValueAtATime:
     def test_two_values_from_one_instant_are_a_contradiction(self, store: Store) -> None:
         one = store.assert_fact("a", "lives in", PARIS, valid_from="2020-01-01")
         store.assert_fact("a", "lives in", ROME, valid_from="2020-01-01")
-        (found,) = store.conflicts()
+        (found,) = store.graph.conflicts()
         assert found.first.id == one.id
         assert found.period == found.first.valid
-        assert store.at(one).conflicts() == []
+        assert store.at(one).graph.conflicts() == []
 
     def test_who_moves_back_has_lived_there_twice(self, store: Store) -> None:
         for city in (PARIS, ROME, PARIS, PARIS):
@@ -120,16 +120,16 @@ class TestOneValueAtATime:
         store.assert_fact("a", "likes", PARIS, valid_from="2020-01-01")
         store.assert_fact("a", "likes", ROME, valid_from="2021-01-01")
         assert len(store.facts("a", valid_at="2022-01-01")) == 2
-        declared = store.declare_predicate("likes", functional=True)
+        declared = store.graph.declare("likes", functional=True)
         assert len(store.facts("a", valid_at="2022-01-01")) == 1
-        store.declare_predicate("likes", functional=False)
+        store.graph.declare("likes", functional=False)
         assert len(store.facts("a", valid_at="2022-01-01")) == 2
         assert len(store.at(declared).facts("a", valid_at="2022-01-01")) == 1
 
     def test_true_and_false_contradict_each_other_of_any_predicate(self, store: Store) -> None:
         store.assert_fact("a", "smokes", True, valid_from="2020-01-01", valid_to="2022-01-01")
         store.assert_fact("a", "smokes", False, valid_from="2021-01-01")
-        assert [found.second.object for found in store.conflicts("a")] == [False]
+        assert [found.second.object for found in store.graph.conflicts("a")] == [False]
 
 
 class TestTheSameFact:
@@ -138,19 +138,25 @@ class TestTheSameFact:
         first = store.assert_fact("ann", "likes", "bob", evidence=[(frames[0], 0, 3)])
         again = store.assert_fact("ann", "likes", "bob", confidence=0.5, evidence=[frames[1]])
         assert [fact.id for fact in store.facts("ann")] == [first.id]
-        fact = store.fact(again)
+        fact = store.graph.fact(again)
         assert fact.id == first.id
         assert fact.confidence == 0.5
         assert [(one.frame, one.start, one.end) for one in fact.evidence] == [
             (frames[0], 0, 3),
             (frames[1], None, None),
         ]
-        assert len(store.at(first).fact(first).evidence) == 1
+        assert len(store.at(first).graph.fact(first).evidence) == 1
 
     def test_another_range_scope_or_type_is_another_fact(self, store: Store) -> None:
         store.assert_fact("a", "is", 1, valid_from="2020-01-01")
         store.assert_fact("a", "is", 1, valid_from="2021-01-01")
-        store.assert_fact("a", "is", 1, valid_from="2020-01-01", scope={"session_id": "s"})
+        store.assert_fact(
+            "a",
+            "is",
+            1,
+            valid_from="2020-01-01",
+            options=cerata.FactOptions(scope={"session_id": "s"}),
+        )
         store.assert_fact("a", "is", 1.0, valid_from="2020-01-01")
         store.assert_fact("a", "is", True, valid_from="2020-01-01")
         store.assert_fact("a", "is", "1", valid_from="2020-01-01")
@@ -162,7 +168,7 @@ class TestTheSameFact:
         store.retract_fact(first)
         second = store.assert_fact("a", "is", 1, valid_from="2020-01-01")
         assert [fact.id for fact in store.facts("a")] == [second.id]
-        assert [fact.id for fact in store.fact_history("a")] == [first.id, second.id]
+        assert [fact.id for fact in store.graph.versions("a")] == [first.id, second.id]
 
     def test_by_the_id_of_a_repetition_the_fact_is_retracted(self, store: Store) -> None:
         first = store.assert_fact("a", "is", 1, valid_from="2020-01-01")
@@ -190,7 +196,7 @@ class TestEndings:
             with pytest.raises(NotFound):
                 store.retract_fact(missing)
         with pytest.raises(Conflict, match="twice"):
-            store.retract_facts([number, number])
+            store.graph.retract_many([number, number])
         store.retract_fact(number)
         with pytest.raises(Conflict, match="retracted already"):
             store.retract_fact(number)
@@ -214,9 +220,14 @@ class TestEndings:
     ) -> None:
         frame = store.put_frame("Alice, of Paris since 2019").id
         wrong = store.assert_fact(
-            "alice", "lives in", PARIS, valid_from="2020-01-01", source="inferred",
-            evidence=[frame], assumptions=["one Alice"],
-        )  # fmt: skip
+            "alice",
+            "lives in",
+            PARIS,
+            valid_from="2020-01-01",
+            source="inferred",
+            evidence=[frame],
+            options=cerata.FactOptions(assumptions=["one Alice"]),
+        )
         right = store.correct_fact(wrong, valid_from="2019-01-01")
         assert len(right.seqs) == 2
         (fact,) = store.facts("alice")
@@ -230,11 +241,15 @@ class TestEndings:
 
     def test_depth_says_how_far_a_fact_is_from_what_was_observed(self, store: Store) -> None:
         seen = store.assert_fact("a", "is", 1)
-        led = store.assert_fact("a", "is", 2, because=seen, source="inferred")
-        further = store.assert_fact("a", "is", 3, because=led, source="inferred")
-        assert [store.fact(one).depth for one in (seen, led, further)] == [0, 1, 2]
+        led = store.assert_fact(
+            "a", "is", 2, source="inferred", options=cerata.FactOptions(because=seen)
+        )
+        further = store.assert_fact(
+            "a", "is", 3, source="inferred", options=cerata.FactOptions(because=led)
+        )
+        assert [store.graph.fact(one).depth for one in (seen, led, further)] == [0, 1, 2]
         corrected = store.correct_fact(further, object=4)
-        assert store.fact(corrected).depth == 2
+        assert store.graph.fact(corrected).depth == 2
 
 
 class TestScopes:
@@ -244,18 +259,18 @@ class TestScopes:
             cerata.open("m", environment=environment, scope={"tenant": "x"}) as one,
             cerata.open("m", environment=environment, scope={"tenant": "y"}) as other,
         ):
-            one.declare_predicate("is", functional=True)
+            one.graph.declare("is", functional=True)
             number = one.assert_fact("a", "is", 1, valid_from="2020-01-01").id
             other.assert_fact("a", "is", 2, valid_from="2021-01-01")
             other.assert_fact("a", "is", 3, valid_from="2022-01-01")
             assert [fact.object for fact in one.facts("a", valid_at="2023-01-01")] == [1]
             assert [fact.object for fact in other.facts("a", valid_at="2023-01-01")] == [2, 3]
-            for act in (other.fact, other.retract_fact):
+            for act in (other.graph.fact, other.retract_fact):
                 with pytest.raises(NotFound):
                     act(number)
-            one.put_entity("b")
-            one.merge_entities("b", "a")
-            assert [info.name for info in other.entities()] == ["a"]
+            one.graph.name("b")
+            one.graph.merge("b", "a")
+            assert [info.name for info in other.graph.entities()] == ["a"]
         with cerata.open("m", environment=environment) as every:
             assert len(every.facts("b")) == 1
             assert len(every.facts("a")) == 3
@@ -263,9 +278,9 @@ class TestScopes:
     def test_a_session_sees_its_own(self) -> None:
         environment = cerata.Environment.in_memory()
         with cerata.open("m", environment=environment) as store:
-            store.assert_fact("a", "is", 1, scope={"session_id": "s"})
+            store.assert_fact("a", "is", 1, options=cerata.FactOptions(scope={"session_id": "s"}))
             store.assert_fact("a", "is", 2)
-            view = store.view().within((("tenant", "default"), ("session_id", "s")))
+            view = store.history.view().within((("tenant", "default"), ("session_id", "s")))
             assert [fact.object for fact in view.facts("a")] == [1]
 
 
@@ -274,20 +289,22 @@ class TestTransactions:
         known = store.assert_fact("a", "is", 1).id
         with store.transaction() as gathered:
             frame = store.put_frame("a is 2")
-            made = store.assert_fact("a", "is", 2, evidence=[frame], because=known)
+            made = store.assert_fact(
+                "a", "is", 2, evidence=[frame], options=cerata.FactOptions(because=known)
+            )
             store.retract_fact(known)
             (fact,) = store.facts("a")
             assert (fact.id, fact.evidence[0].frame, fact.depth) == (made.id, frame.id, 1)
             assert fact.id < 0
-            assert store.fact(known).retracted_by == -3
+            assert store.graph.fact(known).retracted_by == -3
             store.correct_fact(made, object=3)
             assert [one.object for one in store.facts("a")] == [3]
         (fact,) = store.facts("a")
         assert (fact.object, fact.evidence[0].frame) == (3, gathered.receipt.ids[0])
 
     def test_a_key_makes_an_assertion_once(self, store: Store) -> None:
-        first = store.assert_fact("a", "is", 1, key="k")
-        again = store.assert_fact("a", "is", 1, key="k")
+        first = store.assert_fact("a", "is", 1, options=cerata.FactOptions(key="k"))
+        again = store.assert_fact("a", "is", 1, options=cerata.FactOptions(key="k"))
         assert (again.id, again.added) == (first.id, False)
         assert store.head.seq == first.id
 
@@ -334,7 +351,9 @@ def test_evidence_must_be_a_frame(store: Store) -> None:
 
 def test_many_at_once_are_all_or_none(store: Store) -> None:
     with pytest.raises(InvalidInput):
-        store.assert_facts([("a", "is", 1), Assertion("", "is", 2)])
+        store.graph.assert_many([("a", "is", 1), Assertion("", "is", 2)])
     assert store.facts() == []
-    receipt = store.assert_facts([("a", "is", 1), Assertion("a", "is", b"\xff", confidence=0.25)])
-    assert [store.fact(one).object for one in receipt.ids] == [1, b"\xff"]
+    receipt = store.graph.assert_many(
+        [("a", "is", 1), Assertion("a", "is", b"\xff", confidence=0.25)]
+    )
+    assert [store.graph.fact(one).object for one in receipt.ids] == [1, b"\xff"]

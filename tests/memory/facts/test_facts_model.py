@@ -51,8 +51,8 @@ def test_every_question_of_one_history(seed: int) -> None:
     dice = Random(seed)
     batches = [*PRELUDE, *[[random_act(dice, KINDS)] for _ in range(16)]]
     with run(batches, CHECK.transaction).open() as store:
-        asked = questions(store.view())
-        assert ask(store.view(), asked) > 2_000
+        asked = questions(store.history.view())
+        assert ask(store.history.view(), asked) > 2_000
 
 
 # --- crashes -------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ def test_names_match_in_any_case(store: Store) -> None:
     assert ids(store.facts(object="PARIS")) == [1, 2]
     assert ids(store.facts(object=Entity("paris"))) == [1]
     assert ids(store.facts("BOB", "lives in", "Paris")) == [2]
-    assert ids(store.fact_history("bob")) == [2]
+    assert ids(store.graph.versions("bob")) == [2]
     assert store.facts("ali") == store.facts(object=b"paris") == []
 
 
@@ -47,12 +47,12 @@ def test_names_without_letters_and_long_names_match_exactly(store: Store) -> Non
 
 
 def test_contradictions_and_merges_follow_folded_names(store: Store) -> None:
-    store.declare_predicate("has", functional=True)
+    store.graph.declare("has", functional=True)
     for value in (1, 2):
         store.assert_fact("alice", "has", value, valid_from="2020-01-01")
-    assert len(store.conflicts("ALICE")) == 1
-    store.put_entity("ally")
-    store.merge_entities("alice", "ally")
+    assert len(store.graph.conflicts("ALICE")) == 1
+    store.graph.name("ally")
+    store.graph.merge("alice", "ally")
     assert ids(store.facts("Ally")) == ids(store.facts("Alice")) == [1, 5, 6]
     assert ids(store.facts(object="paris")) == [1, 2]
 
@@ -60,16 +60,16 @@ def test_contradictions_and_merges_follow_folded_names(store: Store) -> None:
 def test_an_entity_is_a_name_wherever_a_name_is(store: Store) -> None:
     ann = Entity("ann")
     fact = store.assert_fact(ann, "likes", "tea")
-    store.assert_facts([(ann, "likes", "rum"), Assertion(ann, "likes", "gin")])
-    assert len(store.facts(ann)) == len(store.fact_history(ann)) == 3
-    assert store.conflicts(ann) == []
-    assert store.entity(ann).name == store.resolve(ann)[0] == "ann"
-    assert len(store.search_facts(ann)) == 3
-    store.put_entity(Entity("anna"), kind="person")
-    merge = store.merge_entities(ann, Entity("anna"))
-    assert store.fact(fact).subject == "anna"
-    store.unmerge(merge)
-    store.split_entity(ann, Entity("anna"), [fact])
+    store.graph.assert_many([(ann, "likes", "rum"), Assertion(ann, "likes", "gin")])
+    assert len(store.facts(ann)) == len(store.graph.versions(ann)) == 3
+    assert store.graph.conflicts(ann) == []
+    assert store.graph.entity(ann).name == store.graph.resolve(ann)[0] == "ann"
+    assert len(store.graph.search(ann)) == 3
+    store.graph.name(Entity("anna"), kind="person")
+    merge = store.graph.merge(ann, Entity("anna"))
+    assert store.graph.fact(fact).subject == "anna"
+    store.graph.unmerge(merge)
+    store.graph.split(ann, Entity("anna"), [fact])
     assert ids(store.facts(Entity("Anna"))) == [fact.id]
     for wrong in (Entity(""), Entity(3), 3):  # type: ignore[arg-type]
         with pytest.raises(InvalidInput):
@@ -137,7 +137,7 @@ def test_a_name_that_was_looked_up_matches_later_spellings(store: Store) -> None
     store.assert_fact("Ann Lee", "lives in", "Oslo")
     for _ in range(2):
         assert len(store.facts("ann lee", "LIVES IN", "oslo")) == 1
-    early = store.view()
+    early = store.history.view()
     store.assert_fact("ANN LEE", "Lives in", "OSLO")
     assert len(store.facts("ann lee", "LIVES IN", "oslo")) == 2
     assert len(early.facts("ann lee", "LIVES IN", "oslo")) == 1

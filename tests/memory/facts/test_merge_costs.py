@@ -15,23 +15,23 @@ def merge(store: Store, first: int, end: int) -> float:
     """Merge entities into one, and return the processor time of each."""
     started = time.process_time()
     for number in range(first, end):
-        store.merge_entities(f"e{number}", "hub")
+        store.graph.merge(f"e{number}", "hub")
     return (time.process_time() - started) / (end - first)
 
 
 def named(store: Store, count: int) -> None:
-    store.assert_facts([("hub", "is", "x"), *((f"e{n}", "is", "x") for n in range(count))])
+    store.graph.assert_many([("hub", "is", "x"), *((f"e{n}", "is", "x") for n in range(count))])
 
 
 def test_a_merge_after_many_costs_what_the_first_ones_cost() -> None:
     """Each replayed all before it, twice, and passed over all names: n cost about n³."""
     with cerata.open(":memory:") as store:
         named(store, 600)
-        store.resolve("hub")
+        store.graph.resolve("hub")
         early = min(merge(store, at, at + 25) for at in (0, 25, 50, 75))
         merge(store, 100, 500)
         late = min(merge(store, at, at + 25) for at in (500, 525, 550, 575))
-        assert len(store.entity("hub").names) == 601
+        assert len(store.graph.entity("hub").names) == 601
     assert late < early * 4
 
 
@@ -50,27 +50,27 @@ def test_merges_of_one_transaction_fold_nothing_anew(monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(Fold, "fork", counted)
         with store.transaction():
             for number in range(50):
-                store.merge_entities(f"e{number}", "hub")
-            store.put_entity("new")
-            store.merge_entities("new", "e3")
+                store.graph.merge(f"e{number}", "hub")
+            store.graph.name("new")
+            store.graph.merge("new", "e3")
             store.assert_fact("other", "knows", cerata.Entity("object"))
-            store.merge_entities("object", "other")
-        assert len(store.entity("hub").names) == 52
-        assert store.entity("object").name == "other"
+            store.graph.merge("object", "other")
+        assert len(store.graph.entity("hub").names) == 52
+        assert store.graph.entity("object").name == "other"
     assert len(forks) == 1, "the first look-up forks the facts, and later merges fold onto it"
 
 
 def test_a_transaction_names_only_what_it_made_and_what_is_there(store: Store) -> None:
     named(store, 2)
-    merged = store.merge_entities("e0", "e1")
+    merged = store.graph.merge("e0", "e1")
     with store.transaction(), pytest.raises(cerata.NotFound, match="nothing here"):
-        store.merge_entities("nothing here", "hub")
-    store.put_entity("a", scope={"tenant": "t"})
+        store.graph.merge("nothing here", "hub")
+    store.graph.name("a", scope={"tenant": "t"})
     with store.transaction():
-        store.put_entity("b", scope={"tenant": "t"})
+        store.graph.name("b", scope={"tenant": "t"})
         with pytest.raises(cerata.NotFound):
-            store.merge_entities("b", "hub")
-        store.merge_entities("b", "a", scope={"tenant": "t"})
-        store.unmerge(merged)
-        store.merge_entities("e1", "e0")
-    assert store.entity("e1").name == "e0"
+            store.graph.merge("b", "hub")
+        store.graph.merge("b", "a", scope={"tenant": "t"})
+        store.graph.unmerge(merged)
+        store.graph.merge("e1", "e0")
+    assert store.graph.entity("e1").name == "e0"

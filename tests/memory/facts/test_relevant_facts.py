@@ -79,7 +79,9 @@ def test_only_facts_with_the_most_words_of_a_question_are_shown(store: Store) ->
 
 def test_a_word_of_many_facts_brings_none_of_them(store: Store) -> None:
     """Of a predicate that every fact has, a question of this word alone selects nothing."""
-    store.assert_facts([(f"person {number}", "plays", f"game {number}") for number in range(40)])
+    store.graph.assert_many(
+        [(f"person {number}", "plays", f"game {number}") for number in range(40)]
+    )
     rare = store.assert_fact("zoe", "sings", "opera")
     assert shown(store, "who plays?") == []
     assert shown(store, "who sings?") == [rare.id]
@@ -91,12 +93,14 @@ def test_facts_that_were_retracted_or_belong_to_another_tenant_count_for_nothing
     store: Store,
 ) -> None:
     old = store.assert_fact("staging", "database port", 5432)
-    before = store.view()
+    before = store.history.view()
     store.retract_fact(old)
-    store.assert_fact("prod", "database port", 1, scope={"tenant": "other"})
+    store.assert_fact(
+        "prod", "database port", 1, options=cerata.FactOptions(scope={"tenant": "other"})
+    )
     assert shown(store, "which database port?") != [old.id]
     assert before.recall("which database port?").items[0].id == old.id
-    other = store.view().within({"tenant": "other"})
+    other = store.history.view().within({"tenant": "other"})
     assert [str(hit.fact) for hit in _relevant(other, "which database port?")] == [
         "prod · database port · 1"
     ]
@@ -183,7 +187,7 @@ def test_a_filter_reads_the_frames_of_an_open_transaction(store: Store) -> None:
         note = store.put_frame("Staging has a database.", tags=["work"])
         fact = store.assert_fact("staging", "database port", 5432, evidence=[note])
         store.assert_fact("prod", "database port", 5432)
-        hits = _relevant(store.view(), "which database port?", Filter(tags=["work"]))
+        hits = _relevant(store.history.view(), "which database port?", Filter(tags=["work"]))
         assert [hit.fact.id for hit in hits] == [fact.id]
 
 
@@ -199,13 +203,19 @@ def test_the_facts_that_pass_a_filter_are_those_of_a_model(seed: int) -> None:
                 f"note {number}",
                 tags=dice.sample(["red", "blue"], k=dice.randrange(3)),
                 metadata={"n": number} if dice.random() < 0.5 else {},
-                scope=dice.choice(scopes),
+                options=cerata.PutOptions(scope=dice.choice(scopes)),
             )
             for number in range(12)
         ]
         for number in range(20):
             evidence = dice.sample(notes, k=dice.choice((0, 0, 1, 2)))
-            store.assert_fact("thing", "has", number, evidence=evidence, scope=dice.choice(scopes))
+            store.assert_fact(
+                "thing",
+                "has",
+                number,
+                evidence=evidence,
+                options=cerata.FactOptions(scope=dice.choice(scopes)),
+            )
         store.delete(notes[0])
         middle = store.frame(notes[6]).recorded
         tests = [
@@ -228,9 +238,11 @@ def test_the_facts_that_pass_a_filter_are_those_of_a_model(seed: int) -> None:
                 where = dice.choice(
                     (where & dice.choice(tests), where | dice.choice(tests), ~where)
                 )
-            view = store.view().within(dice.choice((None, {"user": "ann"})))
+            view = store.history.view().within(dice.choice((None, {"user": "ann"})))
             hits = _relevant(view, "thing", where)
-            frames = view.frames(where=where, include_deleted=True, include_superseded=True)
+            frames = view.frames(
+                where=where & Filter(include_deleted=True, include_superseded=True)
+            )
             passing = {frame.id for frame in frames}
             expected = {
                 fact.id

@@ -27,14 +27,18 @@ def test_an_equal_assertion_appends_nothing(store: Store) -> None:
         "confidence": 0.5,
         "source": "inferred",
         "evidence": [note, (note, 0, 5)],
-        "assumptions": ["b", "a"],
+        "options": cerata.FactOptions(assumptions=["b", "a"]),
         "valid_from": "2020-01-01",
         "valid_to": "2030-01-01",
     }
     first = store.assert_fact("alice", "lives in", Entity("Paris"), **arguments)
     again = store.assert_fact("alice", "lives in", Entity("Paris"), **arguments)
     assert (again.id, again.ids, again.added, again.seqs) == (first.id, (first.id,), False, ())
-    fewer: dict[str, Any] = {**arguments, "evidence": [note], "assumptions": ["a"]}
+    fewer: dict[str, Any] = {
+        **arguments,
+        "evidence": [note],
+        "options": cerata.FactOptions(assumptions=["a"]),
+    }
     assert not store.assert_fact("alice", "lives in", Entity("Paris"), **fewer).added
     assert store.head.seq == 2
 
@@ -45,11 +49,11 @@ def test_an_equal_assertion_appends_nothing(store: Store) -> None:
         {"confidence": 0.5},
         {"source": "inferred"},
         {"evidence": [1]},
-        {"assumptions": ["new"]},
+        {"options": cerata.FactOptions(assumptions=["new"])},
         {"valid_from": "2020-01-01"},
         {"valid_to": "2099-01-01"},
-        {"scope": {"user": "ann"}},
-        {"because": 2},
+        {"options": cerata.FactOptions(scope={"user": "ann"})},
+        {"options": cerata.FactOptions(because=2)},
     ],
 )
 def test_any_news_is_appended(store: Store, change: dict[str, Any]) -> None:
@@ -72,32 +76,34 @@ def test_a_retracted_fact_and_a_value_that_came_back_are_new(store: Store) -> No
     first = store.assert_fact("a", "is", 1)
     store.retract_fact(first)
     assert store.assert_fact("a", "is", 1).added
-    store.declare_predicate("lives in", functional=True)
+    store.graph.declare("lives in", functional=True)
     for place, is_added in (("rome", True), ("rome", False), ("oslo", True), ("rome", True)):
         assert store.assert_fact("a", "lives in", place).added is is_added
-    assert len(store.fact_history("a", "lives in")) == 3
+    assert len(store.graph.versions("a", "lives in")) == 3
 
 
 def test_a_batch_writes_only_what_is_new_and_names_every_fact(store: Store) -> None:
     old = store.assert_fact("a", "is", 1)
-    receipt = store.assert_facts([("a", "is", 2), ("a", "is", 1), ("a", "is", 3)])
+    receipt = store.graph.assert_many([("a", "is", 2), ("a", "is", 1), ("a", "is", 3)])
     assert receipt.ids == (2, old.id, 3)
-    assert [store.fact(number).object for number in receipt.ids] == [2, 1, 3]
-    again = store.assert_facts([("a", "is", 2), ("a", "is", 1), ("a", "is", 3)])
+    assert [store.graph.fact(number).object for number in receipt.ids] == [2, 1, 3]
+    again = store.graph.assert_many([("a", "is", 2), ("a", "is", 1), ("a", "is", 3)])
     assert (again.ids, again.added) == (receipt.ids, False)
 
 
 def test_the_second_of_two_equal_facts_of_a_batch_is_a_repeat(store: Store) -> None:
-    receipt = store.assert_facts([("a", "is", 1), ("a", "is", 2), ("a", "is", 1), ("a", "is", 1.0)])
+    receipt = store.graph.assert_many(
+        [("a", "is", 1), ("a", "is", 2), ("a", "is", 1), ("a", "is", 1.0)]
+    )
     assert (receipt.ids, store.head.seq) == ((1, 2, 1, 3), 3)
-    keyed = store.assert_facts([("b", "is", 1), ("b", "is", 1)], key="k")
+    keyed = store.graph.assert_many([("b", "is", 1), ("b", "is", 1)], key="k")
     assert len(keyed.seqs) == 2
 
 
 @pytest.mark.parametrize("is_one_batch", [True, False])
 def test_a_repeat_after_news_in_the_same_batch_is_news(store: Store, is_one_batch: bool) -> None:
     """Asserting [oslo, rome] over rome lost the return to rome."""
-    store.declare_predicate("lives in", functional=True)
+    store.graph.declare("lives in", functional=True)
     store.assert_fact("a", "lives in", "rome")
     store.assert_fact("a", "is", 1)
     facts = [
@@ -107,8 +113,8 @@ def test_a_repeat_after_news_in_the_same_batch_is_news(store: Store, is_one_batc
         cerata.Assertion("a", "is", 1),
     ]
     for batch in [facts] if is_one_batch else [[fact] for fact in facts]:
-        assert store.assert_facts(batch).added
-    assert store.fact_history("a", "lives in")[-1].object == "rome"
+        assert store.graph.assert_many(batch).added
+    assert store.graph.versions("a", "lives in")[-1].object == "rome"
     assert store.facts("a", "is")[0].confidence == 1.0
     assert store.head.seq == 7
 
@@ -118,40 +124,40 @@ def test_values_of_other_subjects_leave_a_known_fact_known(
     store: Store, is_known_first: bool
 ) -> None:
     """A batch with a new value of any subject appended all known values after it again."""
-    store.declare_predicate("lives in", functional=True)
+    store.graph.declare("lives in", functional=True)
     known = store.assert_fact("alice", "lives in", "rome")
     store.assert_fact("carl", "lives in", "bonn", valid_from="2020-01-01")
     facts = [("bob", "lives in", "paris"), ("alice", "lives in", "rome")]
-    receipt = store.assert_facts(facts[::-1] if is_known_first else facts)
+    receipt = store.graph.assert_many(facts[::-1] if is_known_first else facts)
     assert receipt.ids == ((known.id, 4) if is_known_first else (4, known.id))
     dated = cerata.Assertion("carl", "lives in", "bonn", valid_from="2020-01-01")
-    assert store.assert_facts([("carl", "lives in", "oslo"), dated]).ids == (5, 3)
+    assert store.graph.assert_many([("carl", "lives in", "oslo"), dated]).ids == (5, 3)
     fresh = [("dora", "lives in", "a"), ("eva", "lives in", "b"), ("dora", "lives in", "a")]
-    assert store.assert_facts(fresh).ids == (6, 7, 6)
+    assert store.graph.assert_many(fresh).ids == (6, 7, 6)
     assert store.head.seq == 7
 
 
 def test_only_a_value_since_the_last_equal_fact_of_a_batch_makes_news(store: Store) -> None:
-    store.declare_predicate("is", functional=True)
+    store.graph.declare("is", functional=True)
     names = "abaaacbb"
-    receipt = store.assert_facts([("k", "is", name) for name in names])
+    receipt = store.graph.assert_many([("k", "is", name) for name in names])
     assert (receipt.ids, store.head.seq) == ((2, 3, 4, 4, 4, 5, 6, 6), 6)
 
 
 def test_a_value_under_a_merged_or_split_name_is_a_rival(store: Store) -> None:
     """The fact of alice is read as anna's, so that anna's value ends it."""
-    store.declare_predicate("is", functional=True)
+    store.graph.declare("is", functional=True)
     known = store.assert_fact("alice", "is", "x")
-    store.put_entity("anna")
-    merge = store.merge_entities("alice", "anna")
+    store.graph.name("anna")
+    merge = store.graph.merge("alice", "anna")
     batch = [("anna", "is", "y"), ("bob", "is", "z"), ("alice", "is", "x"), ("bob", "is", "z")]
-    receipt = store.assert_facts(batch)
+    receipt = store.graph.assert_many(batch)
     assert receipt.ids == (5, 6, 7, 6)
-    store.unmerge(merge)
-    store.put_entity("amy")
-    store.split_entity("alice", "amy", [known, receipt.ids[2]])
+    store.graph.unmerge(merge)
+    store.graph.name("amy")
+    store.graph.split("alice", "amy", [known, receipt.ids[2]])
     head = store.head.seq
-    split = store.assert_facts([("amy", "is", "y"), ("alice", "is", "x")])
+    split = store.graph.assert_many([("amy", "is", "y"), ("alice", "is", "x")])
     assert split.ids == (head + 1, head + 2)
 
 
@@ -175,7 +181,7 @@ def test_new_facts_fold_nothing_and_repeats_of_them_are_found(
         folds.clear()
         for number in range(1, 20):
             store.assert_fact("a", "is", number)
-        store.assert_facts([("b", "is", number) for number in range(100)])
+        store.graph.assert_many([("b", "is", number) for number in range(100)])
         assert not folds
         assert not store.assert_fact("a", "is", 19).added
         assert folds
@@ -194,28 +200,28 @@ def test_a_transaction_compares_with_its_drafts(store: Store) -> None:
         assert store.assert_fact("a", "is", 2).ids == new.ids
         store.retract_fact(logged)
         assert store.assert_fact("a", "is", 1).added
-        store.put_entity("a", kind="letter")
-        assert not store.put_entity("a", kind="letter").added
-        store.declare_predicate("is", functional=False)
-        assert not store.declare_predicate("is", functional=False).added
+        store.graph.name("a", kind="letter")
+        assert not store.graph.name("a", kind="letter").added
+        store.graph.declare("is", functional=False)
+        assert not store.graph.declare("is", functional=False).added
     assert block.receipt is not None
     assert len(block.receipt.seqs) == 5
-    assert store.fact(new).object == 2
+    assert store.graph.fact(new).object == 2
 
 
 def test_a_key_is_recorded_with_its_facts_or_not_at_all(store: Store) -> None:
-    first = store.assert_facts([("a", "is", 1)], key="k")
-    assert store.assert_facts([("a", "is", 1)], key="k").ids == first.ids
+    first = store.graph.assert_many([("a", "is", 1)], key="k")
+    assert store.graph.assert_many([("a", "is", 1)], key="k").ids == first.ids
     with pytest.raises(IdempotencyConflict):
-        store.assert_facts([("a", "is", 2)], key="k")
-    assert not store.assert_facts([("a", "is", 1)], key="free").added
-    assert store.assert_facts([("a", "is", 9)], key="free").added
+        store.graph.assert_many([("a", "is", 2)], key="k")
+    assert not store.graph.assert_many([("a", "is", 1)], key="free").added
+    assert store.graph.assert_many([("a", "is", 9)], key="free").added
     retried = store.assert_fact("c", "is", 1)
-    assert not store.assert_fact("c", "is", 1, key="retried").added
+    assert not store.assert_fact("c", "is", 1, options=cerata.FactOptions(key="retried")).added
     store.retract_fact(retried)
-    assert store.assert_fact("c", "is", 1, key="retried").added
-    both = store.assert_facts([("a", "is", 1), ("a", "is", 3)], key="both")
-    repeated = store.assert_facts([("a", "is", 1), ("a", "is", 3)], key="both")
+    assert store.assert_fact("c", "is", 1, options=cerata.FactOptions(key="retried")).added
+    both = store.graph.assert_many([("a", "is", 1), ("a", "is", 3)], key="both")
+    repeated = store.graph.assert_many([("a", "is", 1), ("a", "is", 3)], key="both")
     assert (repeated.ids, repeated.added) == (both.ids, False)
     for _ in range(2):
         with store.transaction(key="block"):
@@ -225,34 +231,34 @@ def test_a_key_is_recorded_with_its_facts_or_not_at_all(store: Store) -> None:
 
 
 def test_declarations_entities_and_merges_are_recorded_once(store: Store) -> None:
-    first = store.declare_predicate("lives in", functional=True)
-    again = store.declare_predicate("lives in", functional=True)
+    first = store.graph.declare("lives in", functional=True)
+    again = store.graph.declare("lives in", functional=True)
     assert (again.id, again.added, again.ids) == (first.id, False, ())
-    assert store.declare_predicate("lives in", functional=False).added
-    assert store.declare_predicate("lives in", functional=True).added
-    put = store.put_entity("alice", kind="person", aliases=["Ally", "Al"])
-    assert store.put_entity("alice", kind="person", aliases=["Al"]).id == put.id
-    assert not store.put_entity("alice").added
-    assert store.put_entity("alice", kind="robot").added
-    assert store.put_entity("alice", aliases=["A."]).added
-    assert store.put_entity("alice", scope={"user": "ann"}).added
-    store.put_entity("anna")
-    merge = store.merge_entities("alice", "anna")
-    assert store.merge_entities("alice", "anna").ids == (merge.id,)
-    store.put_entity("bea")
+    assert store.graph.declare("lives in", functional=False).added
+    assert store.graph.declare("lives in", functional=True).added
+    put = store.graph.name("alice", kind="person", aliases=["Ally", "Al"])
+    assert store.graph.name("alice", kind="person", aliases=["Al"]).id == put.id
+    assert not store.graph.name("alice").added
+    assert store.graph.name("alice", kind="robot").added
+    assert store.graph.name("alice", aliases=["A."]).added
+    assert store.graph.name("alice", scope={"user": "ann"}).added
+    store.graph.name("anna")
+    merge = store.graph.merge("alice", "anna")
+    assert store.graph.merge("alice", "anna").ids == (merge.id,)
+    store.graph.name("bea")
     with pytest.raises(Conflict):
-        store.merge_entities("alice", "bea")
-    store.unmerge(merge)
-    assert store.merge_entities("alice", "anna").added
+        store.graph.merge("alice", "bea")
+    store.graph.unmerge(merge)
+    assert store.graph.merge("alice", "anna").added
 
 
 def test_a_declaration_of_another_scope_in_between_makes_a_repeat_news(store: Store) -> None:
     """A reader of the tenant sees the newest declaration of any scope."""
-    store.declare_predicate("is", functional=True)
-    store.declare_predicate("is", functional=False, scope={"user": "ann"})
-    assert store.declare_predicate("is", functional=True).added
-    assert store.declare_predicate("is", functional=True, scope={"user": "ann"}).added
-    assert not store.declare_predicate("is", functional=True).added
+    store.graph.declare("is", functional=True)
+    store.graph.declare("is", functional=False, scope={"user": "ann"})
+    assert store.graph.declare("is", functional=True).added
+    assert store.graph.declare("is", functional=True, scope={"user": "ann"}).added
+    assert not store.graph.declare("is", functional=True).added
 
 
 def test_a_reader_refuses_a_repeat_like_any_write(tmp_path: Path) -> None:
@@ -267,14 +273,14 @@ def test_concurrent_writers_of_equal_facts_leave_one_of_each(tmp_path: Path) -> 
     """A lost race appends a repeat, which is the same fact, or finds the other's merge."""
     path = str(tmp_path / "m.cera")
     with cerata.open(path) as store:
-        store.put_entity("a")
-        store.put_entity("b")
+        store.graph.name("a")
+        store.graph.name("b")
 
     def write(_: int) -> None:
         with cerata.open(path) as store:
             for number in range(10):
                 store.assert_fact("a", "is", number)
-            store.merge_entities("a", "b")
+            store.graph.merge("a", "b")
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(write, range(4)))
@@ -301,7 +307,10 @@ def test_a_memory_that_skips_repeats_answers_like_one_that_writes_them(
                     patched.setattr(Repeats, name, _nothing)
             with cerata.open(":memory:") as store:
                 _write_randomly(store, Random(seed))
-                views = [store.view(), store.view().within({"tenant": "default", "user": "ann"})]
+                views = [
+                    store.history.view(),
+                    store.history.view().within({"tenant": "default", "user": "ann"}),
+                ]
                 answers = [_answers(view) for view in views]
                 return answers, store.head.seq
 
@@ -330,23 +339,23 @@ def _write_randomly(store: Store, dice: Random) -> None:
             for _ in range(dice.choice((1, 1, 1, 2, 5)))
         ]
         if act < 5:
-            store.assert_facts(facts, scope=scope)
+            store.graph.assert_many(facts, scope=scope)
         elif act < 7:
             with store.transaction():
-                store.assert_facts([*facts, facts[0]], scope=scope)
+                store.graph.assert_many([*facts, facts[0]], scope=scope)
                 for fact in facts:
-                    store.assert_facts([fact], scope=scope)
+                    store.graph.assert_many([fact], scope=scope)
         elif act == 7:
-            store.declare_predicate("is", functional=dice.random() < 0.6, scope=scope)
+            store.graph.declare("is", functional=dice.random() < 0.6, scope=scope)
         elif act == 8:
-            store.put_entity(subject, kind=dice.choice((None, value)), scope=scope)
+            store.graph.name(subject, kind=dice.choice((None, value)), scope=scope)
         elif act == 9:
-            store.put_entity("a")
-            store.put_entity("b")
+            store.graph.name("a")
+            store.graph.name("b")
             if merge is None:
-                merge = store.merge_entities("a", "b")
+                merge = store.graph.merge("a", "b")
             else:
-                store.unmerge(merge)
+                store.graph.unmerge(merge)
                 merge = None
         elif known := store.facts(subject):
             store.retract_fact(known[dice.randrange(len(known))])
@@ -356,7 +365,7 @@ def _answers(view: Any) -> list[Any]:
     facts = [
         (str(fact), fact.confidence, fact.is_known, fact.valid.end is None, dict(fact.scope))
         for name in "ab"
-        for fact in view.fact_history(name)
+        for fact in view.graph.versions(name)
     ]
-    entities = [(entity.name, entity.kind, entity.mentions) for entity in view.entities()]
-    return [facts, entities, len(view.conflicts())]
+    entities = [(entity.name, entity.kind, entity.mentions) for entity in view.graph.entities()]
+    return [facts, entities, len(view.graph.conflicts())]

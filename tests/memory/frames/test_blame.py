@@ -48,11 +48,11 @@ def test_each_field_has_the_event_since_which_it_has_its_value(
             versions.append(frame)
         with store.transaction():
             pending = store.update(frame, title="Pending")
-            assert by_field(store.blame(pending))["title"] == pending.id
+            assert by_field(store.history.blame(pending))["title"] == pending.id
         line = list(dict.fromkeys(versions))
         for place, version in enumerate(line):
             frames = [store.frame(each) for each in line[: place + 1]]
-            found = by_field(store.blame(version))
+            found = by_field(store.history.blame(version))
             for field in FIELDS:
                 value = value_of(frames[-1], field)
                 since = place
@@ -70,7 +70,7 @@ def test_the_writer_the_reason_and_the_batch_of_each_field() -> None:
         with store.transaction(actor="ben", reason="moved"):
             new = store.supersede(note, "Tuesday.")
             store.put_frame("beside")
-        blame = store.blame(new)
+        blame = store.history.blame(new)
         fields = {each.field: each for each in blame.fields}
         text, title = fields["text"], fields["title"]
         assert (text.value, text.batch) == ("Tuesday.", (2, 4))
@@ -79,10 +79,10 @@ def test_the_writer_the_reason_and_the_batch_of_each_field() -> None:
         assert title.act is not None
         assert (title.act.seq, title.act.credit, title.batch) == (1, "by anna", (1, 1))
         store.delete(new, actor="cara", reason="old")
-        ended = store.blame(new).ended
+        ended = store.history.blame(new).ended
         assert ended is not None
         assert ended.credit == "by cara (old)"
-        assert store.at(4).blame(new).ended is None
+        assert store.at(4).history.blame(new).ended is None
         assert blame.to_dict()["kind"] == "frame"
 
 
@@ -97,31 +97,31 @@ def test_a_correction_keeps_the_blame_of_the_rest() -> None:
             valid_from="2020-01-01",
             evidence=[note.id],
             confidence=0.5,
-            actor="ben",
+            options=cerata.FactOptions(actor="ben"),
         )
-        found = by_field(store.blame(first))
+        found = by_field(store.history.blame(first))
         assert (found["object"], found["confidence"]) == (first.id, again.id)
         assert found["evidence"] == again.id
         fact = store.facts("alice")[0]
-        assert store.blame(fact).kind == "fact"
+        assert store.history.blame(fact).kind == "fact"
         right = store.correct_fact(fact, object=Entity("rome"), actor="cara", reason="typo")
-        found = by_field(store.blame(right.id))
+        found = by_field(store.history.blame(right.id))
         assert (found["subject"], found["object"]) == (first.id, right.id)
         assert (found["stated"], found["confidence"]) == (first.id, again.id)
-        ended = store.blame(first).ended
+        ended = store.history.blame(first).ended
         assert ended is not None
         assert ended.credit == "by cara (typo)"
 
 
 def test_what_a_scope_hides_is_not_blamed() -> None:
     with cerata.open(":memory:") as store:
-        shared = store.put_frame("rule", title="Rules", scope={})
+        shared = store.put_frame("rule", title="Rules", options=cerata.PutOptions(scope={}))
         mine = store.scoped({"user_id": "anna"}, shared=True)
-        assert by_field(mine.blame(shared))["title"] == shared.id
+        assert by_field(mine.history.blame(shared))["title"] == shared.id
         with pytest.raises(NotFound, match="no frame, fact or link 1"):
-            store.scoped({"user_id": "anna"}).blame(shared)
+            store.scoped({"user_id": "anna"}).history.blame(shared)
         with pytest.raises(NotFound, match="no frame, fact or link 9"):
-            store.blame(9)
+            store.history.blame(9)
 
 
 def test_of_several_superseded_frames_the_newest_counts(store: Store) -> None:
@@ -130,4 +130,4 @@ def test_of_several_superseded_frames_the_newest_counts(store: Store) -> None:
     both = store.put_frame("one and two", title="T").id
     store.supersede(old, both)
     store.supersede(newer, both)
-    assert by_field(store.blame(both))["title"] == newer
+    assert by_field(store.history.blame(both))["title"] == newer

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import cerata
-from cerata import Filter, Store
+from cerata import Filter, Store, agents
 from cerata.engine.events import RecallContext
 from cerata.memory.snapshot.snapshot import Snapshot
 
@@ -30,7 +30,8 @@ TOOLS: list[dict[str, Any]] = [
 
 def chat(store: Store, *texts: str, track: str = "chat") -> cerata.Receipt:
     roles = ("user", "assistant")
-    return store.remember_messages(
+    return agents.remember_messages(
+        store,
         [{"role": roles[place % 2], "content": text} for place, text in enumerate(texts)],
         track=track,
     )
@@ -38,21 +39,21 @@ def chat(store: Store, *texts: str, track: str = "chat") -> cerata.Receipt:
 
 def test_messages_come_back_as_they_were(store: Store) -> None:
     """Calls of tools, images and names are members that a text alone would lose."""
-    receipt = store.remember_messages(TOOLS, track="chat", tags=["weather"])
+    receipt = agents.remember_messages(store, TOOLS, track="chat", tags=["weather"])
     assert len(receipt.ids) == len(TOOLS)
-    assert store.messages() == TOOLS
-    assert store.messages(2) == TOOLS[-2:]
+    assert agents.messages(store) == TOOLS
+    assert agents.messages(store, 2) == TOOLS[-2:]
     frame = store.frame(receipt.ids[3])
     assert (frame.text, frame.kind, frame.tags) == ("And this sky?", "message", ("weather",))
     assert next(iter(store.search("sky"))).id == receipt.ids[3]
 
 
 def test_a_key_stores_messages_once(store: Store) -> None:
-    first = store.remember_messages(TOOLS, key="turn 1")
-    again = store.remember_messages(TOOLS, key="turn 1")
+    first = agents.remember_messages(store, TOOLS, key="turn 1")
+    again = agents.remember_messages(store, TOOLS, key="turn 1")
     assert (again.ids, again.added) == (first.ids, False)
     with pytest.raises(cerata.IdempotencyConflict):
-        store.remember_messages(TOOLS[:1], key="turn 1")
+        agents.remember_messages(store, TOOLS[:1], key="turn 1")
     assert len(store) == len(TOOLS)
 
 
@@ -76,11 +77,11 @@ def test_a_message_that_is_none_is_refused_with_its_place(
 ) -> None:
     """Nothing of the batch is written."""
     with pytest.raises(cerata.InvalidInput, match=what):
-        store.remember_messages([{"role": "user", "content": "Hello."}, message])
+        agents.remember_messages(store, [{"role": "user", "content": "Hello."}, message])
     nothing: list[Any] = [[], "Hello.", None]
     for none in nothing:
         with pytest.raises(cerata.InvalidInput):
-            store.remember_messages(none)
+            agents.remember_messages(store, none)
     assert store.head.seq == 0
 
 
@@ -89,28 +90,32 @@ def test_the_last_turns_are_in_order(store: Store) -> None:
     chat(store, "one", "two", "three")
     chat(store, "other", track="elsewhere")
     chat(store, "four")
-    assert [frame.text for frame in store.last(2, track="chat")] == ["three", "four"]
-    assert [frame.text for frame in store.last(2)] == ["other", "four"]
-    assert [frame.text for frame in store.last(9, where=Filter(role="assistant"))] == ["two"]
-    assert [frame.text for frame in store.at(3).last(2)] == ["two", "three"]
-    assert store.messages(1, track="chat") == [{"role": "user", "content": "four"}]
+    assert [frame.text for frame in store.history.last(2, track="chat")] == ["three", "four"]
+    assert [frame.text for frame in store.history.last(2)] == ["other", "four"]
+    assert [frame.text for frame in store.history.last(9, where=Filter(role="assistant"))] == [
+        "two"
+    ]
+    assert [frame.text for frame in store.at(3).history.last(2)] == ["two", "three"]
+    assert agents.messages(store, 1, track="chat") == [{"role": "user", "content": "four"}]
     with pytest.raises(cerata.InvalidInput):
-        store.last(0)
+        store.history.last(0)
     with pytest.raises(cerata.InvalidInput):
-        store.messages(-1)
+        agents.messages(store, -1)
 
 
 def test_the_last_turns_include_those_of_a_transaction(store: Store) -> None:
     chat(store, "one", "two")
     with store.transaction():
         chat(store, "three")
-        assert [frame.text for frame in store.last(2, track="chat")] == ["two", "three"]
-        assert [frame.text for frame in store.around(store.last(1)[0], before=5)] == [
+        assert [frame.text for frame in store.history.last(2, track="chat")] == ["two", "three"]
+        assert [
+            frame.text for frame in store.history.around(store.history.last(1)[0], before=5)
+        ] == [
             "one",
             "two",
             "three",
         ]
-        assert [frame.text for frame in store.around(2, after=5)] == ["one", "two", "three"]
+        assert [frame.text for frame in store.history.around(2, after=5)] == ["one", "two", "three"]
 
 
 def test_a_turn_has_neighbours_in_its_track(store: Store) -> None:
@@ -118,28 +123,28 @@ def test_a_turn_has_neighbours_in_its_track(store: Store) -> None:
     chat(store, "other", track="elsewhere")
     last = chat(store, "four")
     two = first.ids[1]
-    assert [frame.text for frame in store.around(two)] == ["one", "two", "three"]
-    assert [frame.text for frame in store.around(two, before=0, after=2)] == [
+    assert [frame.text for frame in store.history.around(two)] == ["one", "two", "three"]
+    assert [frame.text for frame in store.history.around(two, before=0, after=2)] == [
         "two",
         "three",
         "four",
     ]
-    assert [frame.text for frame in store.around(last, after=9)] == ["three", "four"]
+    assert [frame.text for frame in store.history.around(last, after=9)] == ["three", "four"]
     store.delete(first.ids[2])
-    assert [frame.text for frame in store.around(last)] == ["two", "four"]
-    assert [frame.text for frame in store.at(5).around(two)] == ["one", "two", "three"]
+    assert [frame.text for frame in store.history.around(last)] == ["two", "four"]
+    assert [frame.text for frame in store.at(5).history.around(two)] == ["one", "two", "three"]
     alone = store.put_frame("alone")
-    assert [frame.text for frame in store.around(alone)] == ["alone"]
+    assert [frame.text for frame in store.history.around(alone)] == ["alone"]
     with pytest.raises(cerata.InvalidInput, match="before must be"):
-        store.around(two, before=-1)
+        store.history.around(two, before=-1)
     with pytest.raises(cerata.NotFound):
-        store.around(99)
+        store.history.around(99)
 
 
 def document(store: Store) -> list[int]:
     """Return the chunks of a document of many paragraphs."""
     paragraphs = [f"Part {place} is about {word}. " * 60 for place, word in enumerate(WORDS)]
-    return [*store.chunks(store.remember("\n\n".join(paragraphs))).values()]
+    return [*store.files.chunks(store.remember("\n\n".join(paragraphs))).values()]
 
 
 WORDS = ("iron", "copper", "silver", "gold", "lead", "tin")
@@ -148,9 +153,9 @@ WORDS = ("iron", "copper", "silver", "gold", "lead", "tin")
 def test_a_chunk_has_neighbours_in_its_document(store: Store) -> None:
     chunks = document(store)
     assert len(chunks) > 3
-    assert [frame.id for frame in store.around(chunks[1])] == chunks[:3]
-    assert [frame.id for frame in store.around(chunks[0], after=2)] == chunks[:3]
-    assert [frame.id for frame in store.around(chunks[-1], before=99)] == chunks
+    assert [frame.id for frame in store.history.around(chunks[1])] == chunks[:3]
+    assert [frame.id for frame in store.history.around(chunks[0], after=2)] == chunks[:3]
+    assert [frame.id for frame in store.history.around(chunks[-1], before=99)] == chunks
 
 
 def test_a_context_lists_the_chunks_of_a_document_once(
@@ -159,7 +164,7 @@ def test_a_context_lists_the_chunks_of_a_document_once(
     """A hundred hits of one document listed its thousands of chunks a hundred times."""
     text = "\n\n".join(f"## Part {number}\n" + "spare key " * 300 for number in range(8))
     documents = [store.remember(text + mark, uri=mark).ids[0] for mark in "ab"]
-    expected = store.recall("key", neighbours=2)
+    expected = store.recall("key", layout=cerata.Layout(neighbours=2))
     listed: list[int] = []
     chunks_of = Snapshot.chunks_of
 
@@ -168,7 +173,7 @@ def test_a_context_lists_the_chunks_of_a_document_once(
         return chunks_of(snapshot, document)
 
     monkeypatch.setattr(Snapshot, "chunks_of", counted)
-    assert store.recall("key", neighbours=2).text == expected.text
+    assert store.recall("key", layout=cerata.Layout(neighbours=2)).text == expected.text
     assert sorted(listed) == documents
 
 
@@ -184,7 +189,9 @@ def test_a_context_may_have_the_neighbours_of_its_hits(store: Store) -> None:
     )
     store.remember(manual, title="Manual")
     alone = store.recall("anchor chain", max_tokens=9_999)
-    context = store.recall("anchor chain", neighbours=1, max_tokens=9_999, record=True)
+    context = store.recall(
+        "anchor chain", max_tokens=9_999, record=True, layout=cerata.Layout(neighbours=1)
+    )
     ids, more = (
         {number for item in each.items for number in (item.id, *item.joined)}
         for each in (alone, context)
@@ -194,10 +201,12 @@ def test_a_context_may_have_the_neighbours_of_its_hits(store: Store) -> None:
     event = next(store.log(context.recorded, context.recorded)).body
     assert isinstance(event, RecallContext)
     assert event.neighbours == 1
-    users = store.recall("the spare key", neighbours=1, where=Filter(role="user"))
+    users = store.recall(
+        "the spare key", where=Filter(role="user"), layout=cerata.Layout(neighbours=1)
+    )
     assert "blue pot" not in users.text
     with pytest.raises(cerata.InvalidInput, match="neighbours"):
-        store.recall("key", neighbours=-1)
+        store.recall("key", layout=cerata.Layout(neighbours=-1))
 
 
 def test_a_recall_may_show_superseded_frames(store: Store) -> None:
@@ -205,11 +214,13 @@ def test_a_recall_may_show_superseded_frames(store: Store) -> None:
     old = store.put_frame("The index is Annoy.")
     new = store.supersede(old, "The choice is HNSW.")
     assert "Annoy" not in store.recall("Annoy index").text
-    context = store.recall("Annoy index", include_superseded=True, record=True)
+    context = store.recall("Annoy index", record=True, where=Filter(include_superseded=True))
     assert f"superseded by #{new.ids[0]}" in context.text
     assert context.recorded is not None
     event = next(store.log(context.recorded, context.recorded)).body
     assert isinstance(event, RecallContext)
     assert event.include_superseded
-    again = store.at(event.basis).recall(event.query, include_superseded=event.include_superseded)
+    again = store.at(event.basis).recall(
+        event.query, where=Filter(include_superseded=event.include_superseded)
+    )
     assert again.text == context.text

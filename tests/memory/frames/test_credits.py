@@ -13,10 +13,10 @@ from ..facts.world import environment, time_at
 def test_a_version_names_who_put_it_and_who_closed_it() -> None:
     """The history of a frame answers who changed it, when and why."""
     with cerata.open(":memory:", actor="agent") as store:
-        old = store.put_frame("tea at four", actor="ann")
+        old = store.put_frame("tea at four", options=cerata.PutOptions(actor="ann"))
         new = store.supersede(old, "tea at five", actor="ben", reason="moved")
         store.delete(new, reason="no tea")
-        first, second = store.history(old)
+        first, second = store.history.of(old)
         assert (first.actor, first.reason) == ("ann", None)
         assert first.closed is not None
         assert (first.closed.seq, first.closed.type) == (3, "supersedeFrame")
@@ -36,7 +36,7 @@ def test_pending_versions_name_them_too() -> None:
         old = store.put_frame("tea at four")
         with store.transaction(reason="tidying"):
             new = store.supersede(old, "tea at five")
-            first, second = store.history(old)
+            first, second = store.history.of(old)
             assert first.closed is not None
             assert (first.closed.seq, first.closed.credit) == (-2, "by agent (tidying)")
             assert (second.actor, second.reason) == ("agent", "tidying")
@@ -48,9 +48,9 @@ def test_pending_versions_name_them_too() -> None:
 def test_a_closing_outside_the_scope_shows_no_name() -> None:
     """The reader of a narrower scope must not learn who wrote outside of it."""
     with cerata.open(":memory:") as store:
-        frame = store.put_frame("a", scope={"user": "u"})
+        frame = store.put_frame("a", options=cerata.PutOptions(scope={"user": "u"}))
         store.delete(frame, actor="admin", reason="audit 7")
-        narrow = store.view().within({"user": "u"}).frame(frame)
+        narrow = store.history.view().within({"user": "u"}).frame(frame)
         assert (narrow.active, narrow.closed) == (False, None)
         assert store.frame(frame).closed is not None
 
@@ -58,12 +58,12 @@ def test_a_closing_outside_the_scope_shows_no_name() -> None:
 def test_an_explanation_names_who_asserted_and_who_retracted() -> None:
     """One line for a fact, with the names on that line whatever they contain."""
     with cerata.open(":memory:") as store:
-        fact = store.assert_fact("tea", "is at", "four", actor="ann")
+        fact = store.assert_fact("tea", "is at", "four", options=cerata.FactOptions(actor="ann"))
         plain = store.assert_fact("tea", "is", "hot")
-        assert str(store.why(plain)) == f"#{plain.id} tea · is · hot: stands"
-        assert str(store.why(fact)) == "#1 tea · is at · four: stands, asserted by ann"
+        assert str(store.graph.why(plain)) == f"#{plain.id} tea · is · hot: stands"
+        assert str(store.graph.why(fact)) == "#1 tea · is at · four: stands, asserted by ann"
         store.retract_fact(fact, actor="ben", reason="a\nlie")
-        why = store.why(fact)
+        why = store.graph.why(fact)
         assert str(why) == (
             "#1 tea · is at · four: invalid, asserted by ann, retracted by #3 by ben (a lie)"
         )
@@ -75,11 +75,11 @@ def test_the_log_is_filtered_by_type_actor_correlation_scope_and_time() -> None:
     """An audit reads a part of the log, and needs no code for that."""
     place, clock = environment()
     with cerata.open(":memory:", environment=place) as store:
-        store.put_frame("a", actor="ann")
+        store.put_frame("a", options=cerata.PutOptions(actor="ann"))
         clock.sleep(60)
-        store.put_frame("b", actor="ben", scope={"user": "u"})
+        store.put_frame("b", options=cerata.PutOptions(actor="ben", scope={"user": "u"}))
         clock.sleep(60)
-        store.assert_fact("c", "is", 1, actor="ann")
+        store.assert_fact("c", "is", 1, options=cerata.FactOptions(actor="ann"))
         clock.sleep(60)
         store.append(
             cerata.Draft(cerata.events.PutFrame(text="d"), actor="ann", correlation="run 1")
@@ -110,7 +110,12 @@ def test_the_log_is_filtered_by_type_actor_correlation_scope_and_time() -> None:
 def test_an_event_as_plain_values_is_whole() -> None:
     """An export of the log lost the actor, the reason and most of the body."""
     with cerata.open(":memory:") as store:
-        store.put_frame("a", title="t", actor="ann", created="2026-03-01", metadata={"n": [1]})
+        store.put_frame(
+            "a",
+            title="t",
+            metadata={"n": [1]},
+            options=cerata.PutOptions(actor="ann", created="2026-03-01"),
+        )
         [event] = store.log()
         plain = json.loads(json.dumps(event.to_dict()))
         assert (plain["seq"], plain["type"], plain["actor"]) == (1, "putFrame", "ann")

@@ -39,7 +39,7 @@ def test_what_goes_with_a_deleted_parent_cannot_be_named_after_it() -> None:
     """The second closing was passed over in silence, though its receipt said that it was done."""
     with cerata.open(":memory:") as store:
         parent = store.put_frame("a").id
-        child = store.put_frame("b", parent=parent).id
+        child = store.put_frame("b", options=cerata.PutOptions(parent=parent)).id
         other = store.put_frame("c").id
         batches: tuple[tuple[EventBody, ...], ...] = (
             (DeleteFrame(frame=parent), SupersedeFrame(old=other, new=child)),

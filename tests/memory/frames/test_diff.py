@@ -17,7 +17,7 @@ def current(view: cerata.View) -> set[int]:
 
 def parts(view: cerata.View) -> dict[int, list[int]]:
     """The chunks of each current frame."""
-    return {frame: list(view.chunks(frame).values()) for frame in current(view)}
+    return {frame: list(view.files.chunks(frame).values()) for frame in current(view)}
 
 
 def applied(ids: set[int], found: cerata.Diff) -> set[int]:
@@ -90,8 +90,8 @@ def test_a_long_change_prints_its_beginning() -> None:
 def test_states_of_different_scopes_have_no_difference() -> None:
     """Else all frames of the wider one would seem to be added."""
     with cerata.open(":memory:") as store:
-        store.put_frame("x", scope={"tenant": "a"})
-        own = store.view().within((("tenant", "b"),))
+        store.put_frame("x", options=cerata.PutOptions(scope={"tenant": "a"}))
+        own = store.history.view().within((("tenant", "b"),))
         with pytest.raises(cerata.InvalidInput, match="different scopes"):
             store.diff(own)
         assert len(store.diff(0)) == 1
@@ -111,7 +111,7 @@ def test_a_document_that_lost_a_part_is_changed() -> None:
     """The difference was empty, and falsy, though the document's text had another middle."""
     with cerata.open(":memory:") as store:
         receipt = document(store)
-        part = store.chunks(receipt)[1]
+        part = store.files.chunks(receipt)[1]
         gone = store.delete(part)
         found = store.diff(receipt)
         assert found
@@ -139,20 +139,20 @@ def test_what_a_transaction_has_gathered_is_told() -> None:
         old = store.put_frame("the harbour opens in April")
         split = document(store)
         with store.transaction():
-            first = store.view()
+            first = store.history.view()
             store.supersede(old, "the harbour opens in May")
-            halfway = store.view()
+            halfway = store.history.view()
             store.put_frame("a ferry")
-            store.delete(store.chunks(split)[0])
-            inside = store.diff("HEAD", store.view())
+            store.delete(store.files.chunks(split)[0])
+            inside = store.diff("HEAD", store.history.view())
             assert inside.replaced == ((old.id, -1),)
             assert inside.added == (-3,)
             assert inside.changed == (split.id,)
             assert str(inside).startswith("replaced #1 → #-1\n-the harbour opens in -{April}\n+the")
-            assert store.diff(halfway, store.view()).added == (-3,)
-            assert store.diff(store.view(), halfway).removed == (-3,)
+            assert store.diff(halfway, store.history.view()).added == (-3,)
+            assert store.diff(store.history.view(), halfway).removed == (-3,)
             assert not store.diff(first, "HEAD")
-            assert not store.diff(store.view(), store.replay(store.view()))
+            assert not store.diff(store.history.view(), store.stream.replay(store.history.view()))
         after = store.diff(split)
         assert (len(after), after.a, after.b) == (len(inside), inside.a, inside.b)
         assert [change.seq for change in after] == [change.seq for change in inside]
@@ -165,7 +165,7 @@ def test_states_beside_each_other_differ_on_both_sides(tmp_path: Path) -> None:
         store.put_frame("there before")
         with store.transaction():
             store.put_frame("gathered")
-            view = store.view()
+            view = store.history.view()
             other.put_frames(["meanwhile", "and again"])
             found = store.diff("HEAD", view)
             assert (found.added, found.removed) == ((-1,), (2, 3))
@@ -174,5 +174,5 @@ def test_states_beside_each_other_differ_on_both_sides(tmp_path: Path) -> None:
             assert store.diff(view.basis, view).added == (-1,)
         with store.transaction():
             store.put_frame("of another block")
-            found = store.diff(view, store.view())
+            found = store.diff(view, store.history.view())
             assert (found.added, found.removed) == ((2, 3, 4, -1), (-1,))

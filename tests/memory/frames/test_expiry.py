@@ -45,23 +45,29 @@ def _read(memory: "Store | cerata.View") -> dict[str, object]:
         "count": memory.count(),
         "frames": [frame.id for frame in memory.frames()],
         "closed": [
-            frame.id for frame in memory.frames(include_superseded=True, include_deleted=True)
+            frame.id
+            for frame in memory.frames(where=Filter(include_superseded=True, include_deleted=True))
         ],
-        "timeline": [entry.id for entry in memory.timeline().entries],
+        "timeline": [entry.id for entry in memory.history.timeline().entries],
         "search": [hit.id for hit in memory.search("tea")],
         "vectors": [hit.id for hit in memory.search(np.array([1.0, 0.0]))],
         "recall": [item.id for item in memory.recall("tea").items],
         "newest": [item.id for item in memory.recall("?").items],
-        "find_uri": memory.find_uri("a"),
-        "find_content": memory.find_content(cerata.content_hash("tea at four")),
+        "find_uri": memory.files.by_uri("a"),
+        "find_content": memory.files.by_content(cerata.content_hash("tea at four")),
     }
 
 
 def _put_tea(store: Store) -> int:
-    store.put_frame("coffee at ten", embedding=[0.0, 1.0], space="s")
+    store.put_frame("coffee at ten", vectors=cerata.Vectors(dense=[0.0, 1.0], space="s"))
     vector = [1.0, 0.0]
     expires = START + HOUR
-    return store.put_frame("tea at four", uri="a", embedding=vector, space="s", expires=expires).id
+    return store.put_frame(
+        "tea at four",
+        uri="a",
+        vectors=cerata.Vectors(dense=vector, space="s"),
+        options=cerata.PutOptions(expires=expires),
+    ).id
 
 
 def test_every_read_of_many_leaves_an_expired_frame_out(store: Store, clock: StandingClock) -> None:
@@ -82,9 +88,9 @@ def test_every_read_of_many_leaves_an_expired_frame_out(store: Store, clock: Sta
     assert (kept.frame(tea).active, kept.frame(tea).is_expired) == (True, False)
     assert frame.to_dict()["is_expired"] is True
     assert "is_expired" not in kept.frame(tea).to_dict()
-    assert store.content(tea) == b"tea at four"
-    assert [version.is_expired for version in store.history(tea)] == [True]
-    assert store.sweep().deleted == (tea,)
+    assert store.files.content(tea) == b"tea at four"
+    assert [version.is_expired for version in store.history.of(tea)] == [True]
+    assert store.upkeep.sweep().deleted == (tea,)
     swept = store.frame(tea)
     assert (swept.active, swept.is_expired, swept.closed is None) == (False, False, False)
     assert store.count() == (1, 1)
@@ -96,8 +102,8 @@ def test_the_command_line_calls_an_expired_frame_expired(
     """It was shown as current."""
     path = str(tmp_path / "memory.cera")
     with cerata.open(path, environment=Environment(clock=clock)) as opened:
-        opened.put_frame("tea", expires=START + HOUR)
-        opened.put_frame("milk", expires="9999-01-01")
+        opened.put_frame("tea", options=cerata.PutOptions(expires=START + HOUR))
+        opened.put_frame("milk", options=cerata.PutOptions(expires="9999-01-01"))
     for verb, expected in (
         ("show 1", "expired: 2026-03-01 10:00:00 UTC"),
         ("time history 1", "put  expired"),
@@ -126,7 +132,7 @@ def test_no_other_score_changes(store: Store, clock: StandingClock) -> None:
     scores = {hit.id: hit.score for hit in store.search("tea")}
     _pass(clock, HOUR)
     assert [(hit.id, hit.score) for hit in store.search("tea")] == [(1, scores[1])]
-    explained = store.explain(store.search("tea", mode="text")[0])
+    explained = store.history.explain(store.search("tea", mode="text")[0])
     assert explained.lanes[0].left_out.expired == 1
 
 
@@ -134,11 +140,13 @@ def test_a_transaction_reads_by_its_time_of_write(store: Store, clock: StandingC
     tea = _put_tea(store)
     _pass(clock, HOUR)
     with store.transaction():
-        pending = store.put_frame("tea at five", uri="a", expires=START + 3 * HOUR)
+        pending = store.put_frame(
+            "tea at five", uri="a", options=cerata.PutOptions(expires=START + 3 * HOUR)
+        )
         assert [frame.id for frame in store.frames()] == [pending.id, 1]
         plain = store.put_frame("plain")
         assert [frame.id for frame in store.frames()] == [plain.id, pending.id, 1]
-        assert store.find_uri("a") == [pending.id]
+        assert store.files.by_uri("a") == [pending.id]
         assert store.frame(tea).id == tea
 
 
@@ -153,9 +161,9 @@ def test_pending_frames_without_expiry_stay(store: Store, clock: StandingClock) 
 
 def test_a_past_expiry_is_refused(store: Store) -> None:
     writes: tuple[Callable[[], object], ...] = (
-        lambda: store.put_frame("a", expires=START),
-        lambda: store.put_frames(["a"], expires=START - HOUR),
-        lambda: store.remember("a", expires="2026-02-28"),
+        lambda: store.put_frame("a", options=cerata.PutOptions(expires=START)),
+        lambda: store.put_frames(["a"], options=cerata.PutOptions(expires=START - HOUR)),
+        lambda: store.remember("a", options=cerata.PutOptions(expires="2026-02-28")),
         lambda: store.append(PutFrame(text="a", expires=5)),
     )
     for write in writes:
@@ -165,13 +173,16 @@ def test_a_past_expiry_is_refused(store: Store) -> None:
 
 
 def test_a_repeated_key_is_answered_after_the_expiry(store: Store, clock: StandingClock) -> None:
-    first = store.put_frame("a", expires=START + HOUR, key="k")
+    first = store.put_frame("a", options=cerata.PutOptions(expires=START + HOUR, key="k"))
     with store.transaction(key="block") as block:
-        store.put_frame("b", expires=START + HOUR)
+        store.put_frame("b", options=cerata.PutOptions(expires=START + HOUR))
     _pass(clock, 2 * HOUR)
-    assert store.put_frame("a", expires=START + HOUR, key="k").id == first.id
+    assert (
+        store.put_frame("a", options=cerata.PutOptions(expires=START + HOUR, key="k")).id
+        == first.id
+    )
     with store.transaction(key="block") as repeated:
-        store.put_frame("b", expires=START + HOUR)
+        store.put_frame("b", options=cerata.PutOptions(expires=START + HOUR))
     assert block.receipt is not None
     assert repeated.receipt is not None
     assert repeated.receipt.ids == block.receipt.ids
@@ -181,11 +192,11 @@ def test_a_document_expires_with_its_chunks_and_can_be_remembered_again(
     store: Store, clock: StandingClock
 ) -> None:
     text = "\n\n".join(f"# Part {part}\n\n" + "tea " * 300 for part in range(4))
-    first = store.remember(text, uri="d", expires=START + HOUR)
+    first = store.remember(text, uri="d", options=cerata.PutOptions(expires=START + HOUR))
     assert len(store.search("tea")) == len(first.ids) - 1
     _pass(clock, HOUR)
     assert store.search("tea") == []
-    again = store.remember(text, uri="d", expires=START + 2 * HOUR)
+    again = store.remember(text, uri="d", options=cerata.PutOptions(expires=START + 2 * HOUR))
     assert (again.added, again.replaced) == (True, (first.id,))
     assert len(store.search("tea")) == len(first.ids) - 1
 
@@ -193,12 +204,14 @@ def test_a_document_expires_with_its_chunks_and_can_be_remembered_again(
 def test_an_expired_frame_is_replaced_by_its_uri(store: Store, clock: StandingClock) -> None:
     tea = _put_tea(store)
     _pass(clock, HOUR)
-    assert store.put_frame("tea at six", uri="a", replace=True).replaced == (tea,)
+    assert store.put_frame(
+        "tea at six", uri="a", options=cerata.PutOptions(replace=True)
+    ).replaced == (tea,)
 
 
 def test_a_filter_still_applies(store: Store, clock: StandingClock) -> None:
     for tag in ("x", "y"):
-        store.put_frame(tag, tags=[tag], expires=START + HOUR)
+        store.put_frame(tag, tags=[tag], options=cerata.PutOptions(expires=START + HOUR))
         store.put_frame(tag, tags=[tag])
     _pass(clock, HOUR)
     assert [frame.id for frame in store.frames(Filter(tags=["x"]))] == [2]
@@ -238,7 +251,7 @@ def test_a_recorded_recall_is_repeated_byte_for_byte(store: Store, clock: Standi
 def test_a_memory_without_expiry_pays_nothing(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store.put_frame("tea at four", uri="a", embedding=[1.0, 0.0], space="s")
+    store.put_frame("tea at four", uri="a", vectors=cerata.Vectors(dense=[1.0, 0.0], space="s"))
 
     def expired(*_: object) -> None:
         raise AssertionError

@@ -13,7 +13,7 @@ def written(path: Path) -> None:
     with cerata.open(path) as store:
         frames = store.put_frames([f"note {n} " + "x" * 90 for n in range(600)], tags=["t"]).ids
         store.put_frame("new", uri="u", metadata={"k": [1]})
-        store.put_frame("newer", uri="u", replace=True)
+        store.put_frame("newer", uri="u", options=cerata.PutOptions(replace=True))
         store.delete(frames[5], reason="old")
         store._session.log.seal()
         store.put_frames(["in the ring"] * 20)
@@ -23,7 +23,12 @@ def test_frames_together_are_the_frames_one_by_one(tmp_path: Path) -> None:
     written(tmp_path / "a.cera")
     with cerata.open(tmp_path / "a.cera", mode="r") as store:
         snapshot = store._snapshot()
-        ids = [frame.id for frame in store.frames(include_superseded=True, include_deleted=True)]
+        ids = [
+            frame.id
+            for frame in store.frames(
+                where=cerata.Filter(include_superseded=True, include_deleted=True)
+            )
+        ]
         for numbers in (ids, ids[::40], ids[:9], ids[-30:], ids[100:103], []):
             together = snapshot.frames_at(numbers)
             assert together == {number: snapshot.frame_at(number) for number in numbers}

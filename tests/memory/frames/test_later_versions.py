@@ -31,7 +31,7 @@ def path(tmp_path: Path) -> Path:
     path = tmp_path / "memory.cera"
     with cerata.open(path) as store:
         store.put_frames(["green tea", "black tea"])
-        store.put_frame("white tea", scope={"user": 1})
+        store.put_frame("white tea", options=cerata.PutOptions(scope={"user": 1}))
         store._log.append(
             [
                 later("putFrame", text="red tea", flavour="smoky"),
@@ -61,19 +61,19 @@ def test_a_frame_names_the_events_that_were_not_applied(store: Store) -> None:
     assert put.kind == "putFrame version 2"
     assert put.unread == (PUT, SUPERSEDE)
     assert [hit.frame.unread for hit in store.search("green")] == [(DELETE,)]
-    assert [frame.unread for frame in store.history(BLACK)] == [(SUPERSEDE,)]
+    assert [frame.unread for frame in store.history.of(BLACK)] == [(SUPERSEDE,)]
     assert store.frame(GREEN).to_dict()["unread"] == [DELETE]
     assert "unread" not in store.frame(SCOPED).to_dict()
     # Before the event there was nothing to apply.
     assert store.at(PUT).frame(GREEN).unread == ()
     # The event is of the tenant's, and of no narrower scope.
     narrow = (("tenant", "default"), ("user", 1))
-    assert store.view().within(narrow).frame(SCOPED).unread == ()
+    assert store.history.view().within(narrow).frame(SCOPED).unread == ()
 
 
 def test_info_and_doctor_count_unread_events(store: Store, path: Path) -> None:
     """No result degrades silently: both list the types and versions."""
-    assert store.info()["unread"] == [
+    assert store.upkeep.info()["unread"] == [
         {"type": "brewing", "version": 1, "events": 1},
         {"type": "deleteFrame", "version": 2, "events": 1},
         {"type": "putFrame", "version": 2, "events": 1},
@@ -119,7 +119,7 @@ def test_a_body_that_cannot_be_decoded_is_no_erased_one(tmp_path: Path) -> None:
         odd = UnknownBody(kind="deleteFrame", kind_version=9, data=msgspec.msgpack.encode([1, "x"]))
         store._log.append([Draft(odd), later("deleteFrame", 9, frame="1")])
         assert store.frame(1).unread == ()
-        assert store.info()["unread"] == [{"type": "deleteFrame", "version": 9, "events": 2}]
+        assert store.upkeep.info()["unread"] == [{"type": "deleteFrame", "version": 9, "events": 2}]
         assert store.verify().ok
 
 
@@ -134,6 +134,6 @@ def test_a_damaged_log_is_not_counted(path: Path, capsys: pytest.CaptureFixture[
     data[ref.offset + 64 : ref.offset + ref.length - 64] = bytes(ref.length - 128)
     path.write_bytes(data)
     with cerata.open(path, mode="r") as store:
-        assert store.info()["unread"] is None
+        assert store.upkeep.info()["unread"] is None
     assert main(["-f", str(path), "info"]) == 0
     assert "not counted" in capsys.readouterr().out

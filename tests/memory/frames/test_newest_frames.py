@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import cerata
+from cerata import agents
 from cerata.memory.snapshot.layer import Layer
 from cerata.memory.snapshot.layers import Layers
 from cerata.memory.snapshot.reader import snapshot_of
@@ -42,13 +43,13 @@ def test_messages_are_in_order_of_their_first_versions(seed: int) -> None:
             oldest = min(current, key=firsts.__getitem__)
             opened.supersede(oldest, "pending")
             opened.put_frame("last", role="user")
-            ordered = [message["content"] for message in opened.messages()]
+            ordered = [message["content"] for message in agents.messages(opened)]
             assert ordered[0] == "pending"
             assert ordered[-1] == "last"
         current.remove(oldest)
         expected = sorted(current, key=lambda frame: (firsts[frame], frame))
         texts = [opened.frame(frame).text for frame in expected]
-        assert [message["content"] for message in opened.messages()][1:-1] == texts
+        assert [message["content"] for message in agents.messages(opened)][1:-1] == texts
 
 
 def rows_read(store: cerata.Store, monkeypatch: pytest.MonkeyPatch) -> int:
@@ -62,7 +63,7 @@ def rows_read(store: cerata.Store, monkeypatch: pytest.MonkeyPatch) -> int:
         return ids(layer, rows)
 
     monkeypatch.setattr(Layer, "ids", counted)
-    assert len(store.last(10)) == 10
+    assert len(store.history.last(10)) == 10
     return count
 
 

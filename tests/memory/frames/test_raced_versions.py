@@ -72,7 +72,7 @@ def test_a_frame_put_below_at_the_last_moment_moves_along(
 ) -> None:
     """It was closed with the old version."""
     root = store.put_frame("root").id
-    child = race(lambda: rival.put_frame("child", parent=root))
+    child = race(lambda: rival.put_frame("child", options=cerata.PutOptions(parent=root)))
     new = store.update(root, tags=["x"])
     assert new.replaced == (_id(child), root)
     assert {frame.text: frame.parent for frame in store.frames()} == {"root": None, "child": new.id}
@@ -82,9 +82,9 @@ def test_a_frame_put_below_a_frame_that_is_left_out_moves_along(
     store: Store, rival: Store, race: Race
 ) -> None:
     root = store.put_frame("root").id
-    closed = store.put_frame("closed", parent=root).id
+    closed = store.put_frame("closed", options=cerata.PutOptions(parent=root)).id
     store.delete(closed)
-    race(lambda: rival.put_frame("child", parent=closed))
+    race(lambda: rival.put_frame("child", options=cerata.PutOptions(parent=closed)))
     new = store.update(root, tags=["x"])
     assert {frame.text: frame.parent for frame in store.frames()} == {"root": None, "child": new.id}
 
@@ -96,16 +96,16 @@ def test_a_vector_put_at_the_last_moment_is_carried_over(
     root = store.put_frame("root").id
     race(lambda: _vector(rival, root))
     new = store.update(root, tags=["x"])
-    assert str(store.embedding(new, "s")) == "[0. 1.]"
+    assert str(store.embeddings.of(new, "s")) == "[0. 1.]"
 
 
 def test_two_handles_restore_a_frame_once(store: Store, rival: Store, race: Race) -> None:
     """Both copies were current."""
     frame = store.put_frame("tea").id
     store.delete(frame)
-    copy = race(lambda: rival.restore(frame))
+    copy = race(lambda: rival.history.restore(frame))
     with pytest.raises(Conflict, match="was restored as"):
-        store.restore(frame)
+        store.history.restore(frame)
     assert [current.id for current in store.frames()] == [_id(copy)]
 
 
@@ -114,16 +114,16 @@ def test_a_restored_frame_does_not_join_a_new_frame_of_its_uri(
 ) -> None:
     frame = store.put_frame("old", uri="a").id
     store.delete(frame)
-    new = race(lambda: rival.put_frame("new", uri="a", replace=True))
+    new = race(lambda: rival.put_frame("new", uri="a", options=cerata.PutOptions(replace=True)))
     with pytest.raises(Conflict, match="has the URI"):
-        store.restore(frame)
-    assert store.find_uri("a") == [_id(new)]
+        store.history.restore(frame)
+    assert store.files.by_uri("a") == [_id(new)]
 
 
 def test_unrelated_writes_cause_no_second_attempt(store: Store, rival: Store, race: Race) -> None:
     """Every write of any writer did, once a frame had frames below."""
     root = store.put_frame("root").id
-    child = store.put_frame("child", parent=root).id
+    child = store.put_frame("child", options=cerata.PutOptions(parent=root)).id
     race(lambda: rival.put_frame("unrelated"))
     new = store.update(root, tags=["x"])
     assert new.replaced == (child, root)
@@ -136,16 +136,16 @@ def test_a_block_that_was_raced_raises_and_writes_nothing(store: Store, act: str
     root, gone = store.put_frame("root").id, store.put_frame("gone").id
     store.delete(gone)
     acts: dict[str, Callable[[], object]] = {
-        "child": lambda: store.put_frame("child", parent=root),
+        "child": lambda: store.put_frame("child", options=cerata.PutOptions(parent=root)),
         "vector": lambda: _vector(store, root),
-        "restored": lambda: store.restore(gone),
+        "restored": lambda: store.history.restore(gone),
         "unrelated": lambda: store.put_frame("unrelated"),
     }
 
     def block() -> None:
         with store.transaction():
             store.update(root, tags=["x"])
-            store.restore(gone)
+            store.history.restore(gone)
             thread = Thread(target=acts[act])
             thread.start()
             thread.join()
@@ -165,7 +165,7 @@ def test_without_the_rule_the_frame_below_is_closed(
 ) -> None:
     # Breaks the mechanism, to show that the first test would notice.
     root = store.put_frame("root").id
-    race(lambda: rival.put_frame("child", parent=root))
+    race(lambda: rival.put_frame("child", options=cerata.PutOptions(parent=root)))
 
     def admit(*_: object) -> None:
         return

@@ -51,8 +51,8 @@ def test_a_frame_put_after_the_look_up_is_replaced(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     raced = _raced(store, monkeypatch)
-    receipt = store.put_frame("new", uri="a", replace=True)
-    assert store.find_uri("a") == [receipt.id]
+    receipt = store.put_frame("new", uri="a", options=cerata.PutOptions(replace=True))
+    assert store.files.by_uri("a") == [receipt.id]
     assert receipt.replaced == tuple(raced)
 
 
@@ -66,61 +66,69 @@ def test_without_the_check_under_the_lock_two_frames_remain(
         return
 
     monkeypatch.setattr(UriRules, "_check_raced", admit)
-    receipt = store.put_frame("new", uri="a", replace=True)
-    assert store.find_uri("a") == [*raced, receipt.id]
+    receipt = store.put_frame("new", uri="a", options=cerata.PutOptions(replace=True))
+    assert store.files.by_uri("a") == [*raced, receipt.id]
 
 
 def test_a_replacement_creates_then_supersedes(store: Store) -> None:
-    first = store.put_frame("one", uri="a", tags=["x"], replace=True)
+    first = store.put_frame("one", uri="a", tags=["x"], options=cerata.PutOptions(replace=True))
     assert first.replaced == ()
-    second = store.put_frame("two", uri="a", replace=True)
+    second = store.put_frame("two", uri="a", options=cerata.PutOptions(replace=True))
     assert second.replaced == (first.id,)
-    assert [frame.text for frame in store.history(second)] == ["one", "two"]
+    assert [frame.text for frame in store.history.of(second)] == ["one", "two"]
     # A replacement is a new frame, and inherits nothing.
     assert store.frame(second).tags == ()
 
 
 def test_all_current_frames_of_the_uri_are_replaced(store: Store) -> None:
     ids = [store.put_frame(text, uri="a").id for text in ("one", "two")]
-    assert store.put_frame("three", uri="a", replace=True).replaced == tuple(ids)
+    assert store.put_frame(
+        "three", uri="a", options=cerata.PutOptions(replace=True)
+    ).replaced == tuple(ids)
     assert store.count() == (1, 2)
 
 
 def test_a_document_is_replaced_with_its_chunks(store: Store) -> None:
     document = store.remember("\n\n".join(f"# {n}\n\n" + "word " * 300 for n in range(4)), uri="a")
     assert len(document.ids) > 2
-    receipt = store.put_frame("short", uri="a", replace=True)
+    receipt = store.put_frame("short", uri="a", options=cerata.PutOptions(replace=True))
     assert receipt.replaced == (document.id,)
-    assert store.find_uri("a") == [receipt.id]
+    assert store.files.by_uri("a") == [receipt.id]
 
 
 def test_a_frame_below_another_frame_of_the_uri_is_closed_with_it(store: Store) -> None:
     above = store.put_frame("above", uri="a")
-    store.put_frame("below", uri="a", parent=above)
-    assert store.put_frame("new", uri="a", replace=True).replaced == (above.id,)
+    store.put_frame("below", uri="a", options=cerata.PutOptions(parent=above))
+    assert store.put_frame("new", uri="a", options=cerata.PutOptions(replace=True)).replaced == (
+        above.id,
+    )
     assert store.count() == (1, 2)
 
 
 def test_other_scopes_keep_their_frames() -> None:
     with cerata.open(":memory:") as store:
-        ann = store.put_frame("ann's", uri="a", scope={"tenant": "t", "user": "ann"}).id
+        ann = store.put_frame(
+            "ann's", uri="a", options=cerata.PutOptions(scope={"tenant": "t", "user": "ann"})
+        ).id
         bob = {"tenant": "t", "user": "bob"}
-        store.put_frame("bob's", uri="a", scope=bob, replace=True)
-        new = store.put_frame("bob's new", uri="a", scope=bob, replace=True)
-        assert store.find_uri("a") == [ann, new.id]
+        store.put_frame("bob's", uri="a", options=cerata.PutOptions(scope=bob, replace=True))
+        new = store.put_frame(
+            "bob's new", uri="a", options=cerata.PutOptions(scope=bob, replace=True)
+        )
+        assert store.files.by_uri("a") == [ann, new.id]
 
 
 def test_a_key_returns_the_first_receipt(store: Store) -> None:
-    first = store.put_frame("one", uri="a", replace=True, key="k")
-    store.put_frame("two", uri="a", replace=True)
-    again = store.put_frame("one", uri="a", replace=True, key="k")
+    first = store.put_frame("one", uri="a", options=cerata.PutOptions(replace=True, key="k"))
+    store.put_frame("two", uri="a", options=cerata.PutOptions(replace=True))
+    again = store.put_frame("one", uri="a", options=cerata.PutOptions(replace=True, key="k"))
     assert (again.id, again.added) == (first.id, False)
     with pytest.raises(IdempotencyConflict):
-        store.put_frame("one", uri="a", key="k")
+        store.put_frame("one", uri="a", options=cerata.PutOptions(key="k"))
     with store.transaction(key="block") as block:
-        store.put_frame("three", uri="a", replace=True)
+        store.put_frame("three", uri="a", options=cerata.PutOptions(replace=True))
     with store.transaction(key="block") as repeated:
-        store.put_frame("three", uri="a", replace=True)
+        store.put_frame("three", uri="a", options=cerata.PutOptions(replace=True))
     assert block.receipt is not None
     assert repeated.receipt is not None
     assert (block.receipt.ids, False) == (repeated.receipt.ids, repeated.receipt.added)
@@ -129,18 +137,20 @@ def test_a_key_returns_the_first_receipt(store: Store) -> None:
 def test_a_transaction_replaces_its_pending_frames(store: Store) -> None:
     old = store.put_frame("old", uri="a")
     with store.transaction() as block:
-        pending = store.put_frame("one", uri="a", replace=True)
+        pending = store.put_frame("one", uri="a", options=cerata.PutOptions(replace=True))
         assert pending.replaced == (old.id,)
-        assert store.put_frame("two", uri="a", replace=True).replaced == (pending.id,)
-        assert store.find_uri("a") == [-3]
+        assert store.put_frame(
+            "two", uri="a", options=cerata.PutOptions(replace=True)
+        ).replaced == (pending.id,)
+        assert store.files.by_uri("a") == [-3]
     assert block.receipt is not None
-    assert store.find_uri("a") == [block.receipt.seqs[2]]
+    assert store.files.by_uri("a") == [block.receipt.seqs[2]]
 
 
 def test_a_transaction_that_was_raced_raises_and_writes_nothing(store: Store) -> None:
     def block() -> None:
         with store.transaction():
-            store.put_frame("mine", uri="a", replace=True)
+            store.put_frame("mine", uri="a", options=cerata.PutOptions(replace=True))
             thread = threading.Thread(target=store.put_frame, args=("other",), kwargs={"uri": "a"})
             thread.start()
             thread.join()
@@ -153,7 +163,7 @@ def test_a_transaction_that_was_raced_raises_and_writes_nothing(store: Store) ->
 def test_a_chunk_is_replaced_with_its_document(store: Store) -> None:
     above = store.put_frame("above")
     with pytest.raises(InvalidInput, match="parent"):
-        store.put_frame("x", uri="a", parent=above, replace=True)
+        store.put_frame("x", uri="a", options=cerata.PutOptions(parent=above, replace=True))
     with pytest.raises(InvalidInput, match="uri"):
-        store.put_frame("x", replace=True)
+        store.put_frame("x", options=cerata.PutOptions(replace=True))
     assert store.head.seq == above.id

@@ -17,21 +17,24 @@ def test_a_tag_names_the_end_of_a_batch_for_good(tmp_path: Path) -> None:
     path = tmp_path / "memory.cera"
     with cerata.open(path) as store:
         first = store.put_frames(["a", "b"])
-        receipt = store.tag("v1")
+        receipt = store.history.tag("v1")
         assert receipt.seqs == (3,)
         store.put_frame("c")
-        store.tag("release/2026.1", at=first)
+        store.history.tag("release/2026.1", at=first)
         store.checkpoint()
-        store.tag("later", at="HEAD~1")
-        assert store.tags() == {"later": 4, "release/2026.1": 2, "v1": 2}
+        store.history.tag("later", at="HEAD~1")
+        assert store.history.tags() == {"later": 4, "release/2026.1": 2, "v1": 2}
         assert store.at("v1").basis == 2
         assert [frame.text for frame in store.at("v1").frames()] == ["b", "a"]
     with cerata.open(path, mode="r") as store:
         assert store.at("later").basis == 4
-        assert store.at(4).tags() == {"v1": 2}
-        assert store.at(2).tags() == {}
+        assert store.at(4).history.tags() == {"v1": 2}
+        assert store.at(2).history.tags() == {}
         for n in range(store.head.seq + 1):
-            assert store.at(n).tags() == View(Snapshot(store._log, replay(store._log, n), n)).tags()
+            assert (
+                store.at(n).history.tags()
+                == View(Snapshot(store._log, replay(store._log, n), n)).history.tags()
+            )
         assert store.verify().ok
 
 
@@ -41,7 +44,7 @@ def test_a_name_that_could_be_something_else_is_refused(name: str) -> None:
     with cerata.open(":memory:") as store:
         store.put_frame("a")
         with pytest.raises(cerata.InvalidInput, match="cannot be named"):
-            store.tag(name)
+            store.history.tag(name)
         assert store.head.seq == 1
 
 
@@ -50,14 +53,14 @@ def test_a_name_is_never_used_again(tmp_path: Path) -> None:
     path = tmp_path / "memory.cera"
     with cerata.open(path) as store, cerata.open(path) as other:
         store.put_frame("a")
-        assert other.tags() == {}
-        store.tag("v1")
+        assert other.history.tags() == {}
+        store.history.tag("v1")
         for one in (store, other):
             with pytest.raises(cerata.Conflict, match="already"):
-                one.tag("v1", at=1)
+                one.history.tag("v1", at=1)
         with pytest.raises(cerata.Conflict, match="already"):
             store.append(PutTag(tag="v2", at=1), PutTag(tag="v2", at=1))
-        assert store.tags() == {"v1": 1}
+        assert store.history.tags() == {"v1": 1}
         receipt = store.append(PutTag(tag="v3", at=1), key="k")
         assert store.append(PutTag(tag="v3", at=1), key="k").seqs == receipt.seqs
 
@@ -66,12 +69,12 @@ def test_a_tag_inside_a_batch_or_beyond_the_log_is_refused() -> None:
     """A batch is there whole or not at all, so nothing stands at its middle."""
     with cerata.open(":memory:") as store:
         with pytest.raises(cerata.NotFound):
-            store.tag("empty")
+            store.history.tag("empty")
         store.put_frames(["a", "b", "c"])
         with pytest.raises(cerata.InvalidInput, match="inside a batch"):
-            store.tag("middle", at=2)
+            store.history.tag("middle", at=2)
         with pytest.raises(cerata.NotFound):
-            store.tag("beyond", at=9)
+            store.history.tag("beyond", at=9)
         with pytest.raises(cerata.NotFound, match="no tag 'middle'"):
             store.at("middle")
 
@@ -82,16 +85,16 @@ def test_tenants_have_names_of_their_own(tmp_path: Path) -> None:
     for number, tenant in enumerate(("acme", "umbra"), start=1):
         with cerata.open(path, scope={"tenant": tenant}) as store:
             store.put_frame(tenant)
-            store.tag("v1")
+            store.history.tag("v1")
             assert store.at("v1").basis == 2 * number - 1
-            assert store.tags() == {"v1": 2 * number - 1}
+            assert store.history.tags() == {"v1": 2 * number - 1}
     with cerata.open(path, scope={"tenant": "third"}, mode="r") as store:
-        assert store.tags() == {}
+        assert store.history.tags() == {}
         with pytest.raises(cerata.NotFound):
             store.at("v1")
     with cerata.open(path) as store:
         assert store.at("v1").basis == 1
-        store.tag("v1")
+        store.history.tag("v1")
         assert store.at("v1").basis == 4
 
 

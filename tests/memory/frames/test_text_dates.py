@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import cerata
-from cerata import Filter, Receipt, Store
+from cerata import Filter, Receipt, Store, agents
 from cerata.engine.environment import Environment
 from cerata.engine.events import PutFrame
 from cerata.projections.columnar.times import to_microseconds
@@ -39,12 +39,16 @@ TEXT = "I ran a race yesterday."
 PUTS: dict[str, Callable[[Store], Receipt]] = {
     "put_frame": lambda store: store.put_frame(TEXT),
     "put_frames": lambda store: store.put_frames([TEXT]),
-    "search_text": lambda store: store.put_frame(b"\0", search_text=TEXT),
-    "replace": lambda store: store.put_frame(TEXT, uri="a", replace=True),
-    "message": lambda store: store.remember_messages([{"role": "user", "content": TEXT}]),
+    "search_text": lambda store: store.put_frame(
+        b"\0", options=cerata.PutOptions(search_text=TEXT)
+    ),
+    "replace": lambda store: store.put_frame(
+        TEXT, uri="a", options=cerata.PutOptions(replace=True)
+    ),
+    "message": lambda store: agents.remember_messages(store, [{"role": "user", "content": TEXT}]),
     "remember": lambda store: store.remember(TEXT),
     "supersede": lambda store: store.supersede(
-        store.put_frame("I sat.", content_dates=["2001-01-01"]), TEXT
+        store.put_frame("I sat.", options=cerata.PutOptions(content_dates=["2001-01-01"])), TEXT
     ),
 }
 
@@ -65,8 +69,8 @@ def test_a_date_is_seen_within_a_transaction(store: Store, put: Callable[[Store]
 def test_a_date_counts_from_the_creation_of_the_text(store: Store) -> None:
     created = "2020-03-01T08:00:00+00:00"
     for receipt in (
-        store.put_frame(TEXT, created=created),
-        store.remember(TEXT, created=created),
+        store.put_frame(TEXT, options=cerata.PutOptions(created=created)),
+        store.remember(TEXT, options=cerata.PutOptions(created=created)),
     ):
         assert dates(store, receipt) == ["2020-02-29"]
     batch = store.put_frames(["Plain.", "We met last May, and on 2 June 2019.", "Tomorrow?"])
@@ -80,16 +84,21 @@ def test_a_date_counts_from_the_creation_of_the_text(store: Store) -> None:
 def test_dates_of_the_caller_stay_as_they_are(store: Store) -> None:
     given = ["2001-02-03", "1999-01-01T05:00:00+00:00"]
     for receipt in (
-        store.put_frame(TEXT, content_dates=given),
-        store.put_frame(TEXT, uri="u", replace=True, content_dates=given),
-        store.remember(TEXT, content_dates=given),
+        store.put_frame(TEXT, options=cerata.PutOptions(content_dates=given)),
+        store.put_frame(
+            TEXT, uri="u", options=cerata.PutOptions(replace=True, content_dates=given)
+        ),
+        store.remember(TEXT, options=cerata.PutOptions(content_dates=given)),
     ):
         assert store.frame(receipt).content_dates == (
             datetime.fromisoformat("2001-02-03T00:00:00+00:00"),
             datetime.fromisoformat("1999-01-01T05:00:00+00:00"),
         )
-    assert dates(store, store.put_frame(TEXT, content_dates=[])) == []
-    assert dates(store, store.remember(TEXT, uri="v", content_dates=[])) == []
+    assert dates(store, store.put_frame(TEXT, options=cerata.PutOptions(content_dates=[]))) == []
+    assert (
+        dates(store, store.remember(TEXT, uri="v", options=cerata.PutOptions(content_dates=[])))
+        == []
+    )
     assert dates(store, store.append(PutFrame(text=TEXT))) == []
 
 
@@ -97,7 +106,7 @@ def test_a_date_that_cannot_be_read_is_refused(store: Store) -> None:
     before = store.head.seq
     for date in ("03/04/2026", "yesterday", "2026-02-30", "2026-01-01T00:00:00"):
         with pytest.raises(cerata.InvalidInput, match=r"is not an ISO time|has no zone"):
-            store.put_frame(TEXT, content_dates=[date])
+            store.put_frame(TEXT, options=cerata.PutOptions(content_dates=[date]))
     assert store.head.seq == before
 
 
@@ -109,7 +118,7 @@ def test_a_new_version_carries_dates_and_a_new_text_has_its_dates(
     second = store.update(first, tags=["b"])
     assert dates(store, second) == [YESTERDAY]
     store.delete(second)
-    third = store.restore(second)
+    third = store.history.restore(second)
     assert dates(store, third) == [YESTERDAY]
     assert dates(store, store.supersede(third, "I rest today.")) == ["2023-06-07"]
 
@@ -120,15 +129,15 @@ def test_a_repeated_write_is_recognised_on_another_day(store: Store, clock: Stan
     def in_block() -> Receipt:
         with store.transaction(key="block") as block:
             store.put_frame(TEXT)
-            store.put_frame(TEXT, uri="b", replace=True)
+            store.put_frame(TEXT, uri="b", options=cerata.PutOptions(replace=True))
         assert isinstance(block.receipt, Receipt)
         return block.receipt
 
     writes: list[Callable[[], Receipt]] = [
-        lambda: store.put_frame(TEXT, key="1"),
-        lambda: store.put_frames([TEXT], key="2"),
-        lambda: store.put_frame(TEXT, uri="a", replace=True, key="3"),
-        lambda: store.remember_messages([{"role": "user", "content": TEXT}], key="4"),
+        lambda: store.put_frame(TEXT, options=cerata.PutOptions(key="1")),
+        lambda: store.put_frames([TEXT], options=cerata.PutOptions(key="2")),
+        lambda: store.put_frame(TEXT, uri="a", options=cerata.PutOptions(replace=True, key="3")),
+        lambda: agents.remember_messages(store, [{"role": "user", "content": TEXT}], key="4"),
         in_block,
     ]
     first = [write() for write in writes]
@@ -157,22 +166,22 @@ def test_the_text_of_a_file_is_not_of_the_day_of_the_write(store: Store, tmp_pat
     """A file may be years old: its relative dates count only from a creation time."""
     path = tmp_path / "a.txt"
     path.write_text("I ran a race yesterday, and on 2 June 2019.")
-    remembered = store.remember_files([path])
+    remembered = store.files.remember([path])
     [file] = remembered.files
     assert file.id is not None
     assert dates(store, file.id) == ["2019-06-02"]
-    created = store.remember(path, uri="other", created=MAY_8)
+    created = store.remember(path, uri="other", options=cerata.PutOptions(created=MAY_8))
     assert dates(store, created) == [YESTERDAY, "2019-06-02"]
 
 
 def test_a_question_finds_the_turn_that_speaks_of_its_period(store: Store) -> None:
     """Fails without the dates: both turns were written on one day."""
     for text in ("I ran a race, my first.", "I ran a race last August, my first."):
-        store.put_frame(text, role="Ana", track="t", created=MAY_8)
-    store.put_frame("Nice.", role="Ben", track="t", created=MAY_8)
+        store.put_frame(text, role="Ana", options=cerata.PutOptions(track="t", created=MAY_8))
+    store.put_frame("Nice.", role="Ben", options=cerata.PutOptions(track="t", created=MAY_8))
     [first, *_] = store.search("Which race did Ana run in August 2022?")
     assert first.id == 2
-    assert "period" in {share.signal for share in store.explain(first).signals}
+    assert "period" in {share.signal for share in store.history.explain(first).signals}
 
 
 def test_a_filter_of_content_times_reads_the_dates(store: Store) -> None:

@@ -35,7 +35,7 @@ def store(clock: StandingClock) -> Iterator[Store]:
 
 
 def _vectors(store: Store, frames: Sequence[int]) -> list[str]:
-    return [str(store.embedding(frame, "s")) for frame in frames]
+    return [str(store.embeddings.of(frame, "s")) for frame in frames]
 
 
 def test_an_update_changes_only_what_was_passed(store: Store) -> None:
@@ -47,11 +47,10 @@ def test_an_update_changes_only_what_was_passed(store: Store) -> None:
             uri="a",
             title="Tea",
             tags=["x"],
-            labels=["l"],
             metadata={"n": 1},
-            track="t",
-            content_dates=["2026-01-02"],
-            search_text="cha",
+            options=cerata.PutOptions(
+                labels=["l"], track="t", content_dates=["2026-01-02"], search_text="cha"
+            ),
         )
     )
     receipt = store.update(old, tags=["y", "z"])
@@ -64,7 +63,7 @@ def test_an_update_changes_only_what_was_passed(store: Store) -> None:
     assert (new.tags, new.created) == (("y", "z"), old.created)
     cleared = store.frame(store.update(new, title=None, metadata={}))
     assert (cleared.title, cleared.metadata, cleared.tags) == (None, {}, ("y", "z"))
-    assert [version.id for version in store.history(old)] == [old.id, new.id, cleared.id]
+    assert [version.id for version in store.history.of(old)] == [old.id, new.id, cleared.id]
 
 
 def test_an_update_carries_all_vectors_over_without_the_embedder() -> None:
@@ -76,9 +75,11 @@ def test_an_update_carries_all_vectors_over_without_the_embedder() -> None:
         calls = embedder.calls
         new = store.update(frame, tags=["x"]).id
         assert embedder.calls == calls
-        assert str(store.embedding(new, space)) == str(store.embedding(frame, space))
-        assert str(store.embedding(new, "s")) == "[0. 1.]"
-        assert [hit.id for hit in store.search(np.array([0.0, 1.0]), space="s")] == [new]
+        assert str(store.embeddings.of(new, space)) == str(store.embeddings.of(frame, space))
+        assert str(store.embeddings.of(new, "s")) == "[0. 1.]"
+        assert [
+            hit.id for hit in store.search(np.array([0.0, 1.0]), vectors=cerata.Vectors(space="s"))
+        ] == [new]
 
 
 def _embedding(store: Store, frame: int) -> cerata.Draft:
@@ -91,9 +92,13 @@ def _embedding(store: Store, frame: int) -> cerata.Draft:
 
 
 def test_bytes_are_carried_over(store: Store) -> None:
-    old = store.put_frame(b"\x00\x01", search_text="tea", embedding=[1.0, 0.0], space="s")
+    old = store.put_frame(
+        b"\x00\x01",
+        vectors=cerata.Vectors(dense=[1.0, 0.0], space="s"),
+        options=cerata.PutOptions(search_text="tea"),
+    )
     new = store.update(old, title="Tea")
-    assert store.content(new) == b"\x00\x01"
+    assert store.files.content(new) == b"\x00\x01"
     assert _vectors(store, [new.id]) == _vectors(store, [old.id])
     assert [hit.id for hit in store.search("tea", mode="text")] == [new.id]
 
@@ -113,13 +118,13 @@ def test_a_document_is_updated_with_its_chunks(store: Store) -> None:
     assert store.count() == (1, 1)
     # The content is found again, so the same text is not stored twice.
     assert store.remember(LONG, uri="d").added is False
-    assert len(store.chunks(new)) == len(store.chunks(old)) == len(old.ids) - 1
+    assert len(store.files.chunks(new)) == len(store.files.chunks(old)) == len(old.ids) - 1
 
 
 def test_the_frames_below_move_along(store: Store) -> None:
     root = store.put_frame("root")
-    child = store.put_frame("child", parent=root)
-    document = store.remember(LONG, parent=child)
+    child = store.put_frame("child", options=cerata.PutOptions(parent=root))
+    document = store.remember(LONG, options=cerata.PutOptions(parent=child))
     new = store.update(root, tags=["x"])
     texts = {frame.text: frame for frame in store.frames()}
     assert set(texts) == {"root", "child", LONG}
@@ -127,27 +132,27 @@ def test_the_frames_below_move_along(store: Store) -> None:
     assert texts["child"].supersedes == (child.id,)
     assert texts[LONG].parent == texts["child"].id
     assert texts[LONG].supersedes == (document.id,)
-    assert len(store.chunks(texts[LONG])) == len(document.ids) - 1
+    assert len(store.files.chunks(texts[LONG])) == len(document.ids) - 1
     assert len(store.search("tea3")) == len(store.at(document).search("tea3"))
 
 
 def test_expired_frames_below_stay_behind(store: Store, clock: StandingClock) -> None:
     """An expired frame that no sweep had closed yet made every update of its parent fail."""
     root = store.put_frame("root")
-    gone = store.put_frame("gone", parent=root, expires="2026-03-02")
-    store.remember(LONG, parent=root, expires="2026-03-02")
-    below = store.put_frame("below", parent=gone)
+    gone = store.put_frame("gone", options=cerata.PutOptions(parent=root, expires="2026-03-02"))
+    store.remember(LONG, options=cerata.PutOptions(parent=root, expires="2026-03-02"))
+    below = store.put_frame("below", options=cerata.PutOptions(parent=gone))
     clock.time_us += DAY
     new = store.update(root, tags=["x"])
     assert new.replaced == (below.id, root.id)
     texts = {frame.text: frame.parent for frame in store.frames()}
     assert texts == {"root": None, "below": new.id}
-    assert store.sweep().added is False
-    assert store.search("tea3", include_superseded=True) == []
+    assert store.upkeep.sweep().added is False
+    assert store.search("tea3", where=Filter(include_superseded=True)) == []
 
 
 def test_an_expired_frame_needs_another_expiry(store: Store, clock: StandingClock) -> None:
-    frame = store.put_frame("tea", expires="2026-03-02")
+    frame = store.put_frame("tea", options=cerata.PutOptions(expires="2026-03-02"))
     clock.time_us += DAY
     changes: tuple[Callable[[], object], ...] = (
         lambda: store.update(frame, tags=["x"]),
@@ -161,26 +166,26 @@ def test_an_expired_frame_needs_another_expiry(store: Store, clock: StandingCloc
     store.delete(new)
     clock.time_us += 2 * DAY
     with pytest.raises(InvalidInput, match=f"Frame {new.id} expires at") as caught:
-        store.restore(new)
+        store.history.restore(new)
     assert (caught.value.remedy or "").startswith("Pass expires=")
-    assert store.frame(store.restore(new, expires=None)).tags == ("x",)
+    assert store.frame(store.history.restore(new, expires=None)).tags == ("x",)
 
 
 def test_a_frame_below_a_closed_frame_moves_below_the_next_above(store: Store) -> None:
     """It was closed by the update of the frame above, without a new version."""
     root = store.put_frame("root")
-    closed = store.put_frame("closed", parent=root)
+    closed = store.put_frame("closed", options=cerata.PutOptions(parent=root))
     store.delete(closed)
-    later = store.put_frame("later", parent=closed)
-    document = store.remember(LONG, parent=root)
-    store.put_frame("note", parent=document.ids[2])
+    later = store.put_frame("later", options=cerata.PutOptions(parent=closed))
+    document = store.remember(LONG, options=cerata.PutOptions(parent=root))
+    store.put_frame("note", options=cerata.PutOptions(parent=document.ids[2]))
     new = store.update(root, title="Root")
     frames = {frame.text: frame for frame in store.frames(include_chunks=True)}
     assert frames["later"].parent == new.id
     assert frames["later"].supersedes == (later.id,)
     part = frames["note"].parent
     assert part is not None
-    assert part in store.chunks(frames[LONG]).values()
+    assert part in store.files.chunks(frames[LONG]).values()
     assert store.frame(part).text == store.frame(document.ids[2]).text
 
 
@@ -189,7 +194,7 @@ def test_a_long_conversation_is_updated(store: Store) -> None:
     root = above = store.put_frame("0").id
     with store.transaction():
         for number in range(1, 1_101):
-            above = store.put_frame(str(number), parent=above).id
+            above = store.put_frame(str(number), options=cerata.PutOptions(parent=above)).id
     new = store.update(root, tags=["x"])
     assert len(new.replaced) == 1_101
     assert store.count() == (1_101, 1_101)
@@ -220,7 +225,7 @@ def test_updates_conflict_as_supersedes_do(store: Store) -> None:
 
 def test_an_update_in_a_transaction(store: Store) -> None:
     with store.transaction(key="k") as block:
-        frame = store.put_frame("a", embedding=[1.0, 0.0], space="s")
+        frame = store.put_frame("a", vectors=cerata.Vectors(dense=[1.0, 0.0], space="s"))
         new = store.update(frame, tags=["x"])
         assert [one.id for one in store.frames()] == [new.id]
         last = store.update(new, title="A")
@@ -232,17 +237,17 @@ def test_an_update_in_a_transaction(store: Store) -> None:
 
 
 def test_a_deleted_frame_comes_back(store: Store) -> None:
-    frame = store.put_frame("tea", tags=["x"], embedding=[1.0, 0.0], space="s")
+    frame = store.put_frame("tea", tags=["x"], vectors=cerata.Vectors(dense=[1.0, 0.0], space="s"))
     store.delete(frame)
-    new = store.restore(frame)
+    new = store.history.restore(frame)
     assert [(one.id, one.text, one.tags) for one in store.frames()] == [(new.id, "tea", ("x",))]
     assert _vectors(store, [new.id]) == ["[1. 0.]"]
     [event] = store.log(new.id, new.id)
     assert event.causation == frame.id
     with pytest.raises(Conflict, match="restored as"):
-        store.restore(frame)
+        store.history.restore(frame)
     with pytest.raises(Conflict, match="current"):
-        store.restore(new)
+        store.history.restore(new)
 
 
 def test_a_restored_frame_has_its_uri_alone(store: Store) -> None:
@@ -252,54 +257,54 @@ def test_a_restored_frame_has_its_uri_alone(store: Store) -> None:
     other = store.put_frame("other", uri="b")
     for frame in (newer, other):
         store.delete(frame)
-    new = store.put_frame("new", uri="a", replace=True)
+    new = store.put_frame("new", uri="a", options=cerata.PutOptions(replace=True))
     for frame in (old, newer):
         with pytest.raises(Conflict, match=f"Frame {new.id} is current, and has the URI"):
-            store.restore(frame)
+            store.history.restore(frame)
     with store.transaction():
         store.put_frame("pending", uri="b")
         with pytest.raises(Conflict, match="Frame -1 is current, and has the URI"):
-            store.restore(other)
+            store.history.restore(other)
     store.delete(new)
-    restored = store.restore(newer)
-    assert store.find_uri("a") == [restored.id]
+    restored = store.history.restore(newer)
+    assert store.files.by_uri("a") == [restored.id]
     tenant = {"tenant": "t"}
-    store.put_frame("elsewhere", uri="c", scope=tenant)
+    store.put_frame("elsewhere", uri="c", options=cerata.PutOptions(scope=tenant))
     here = store.put_frame("here", uri="c")
     store.delete(here)
-    assert store.restore(here).added
+    assert store.history.restore(here).added
 
 
 def test_a_frame_restored_and_then_changed_stays_restored(store: Store) -> None:
     """After an update of the copy a second restore left two current frames."""
     frame = store.put_frame("tea")
     store.delete(frame)
-    copy = store.restore(frame)
+    copy = store.history.restore(frame)
     store.update(copy, tags=["x"])
     with pytest.raises(Conflict, match=f"restored as frame {copy.id}"):
-        store.restore(frame)
-    store.delete(store.restore(copy))
-    assert store.restore(frame).added
+        store.history.restore(frame)
+    store.delete(store.history.restore(copy))
+    assert store.history.restore(frame).added
 
 
 def test_an_older_version_replaces_the_current_version(store: Store) -> None:
     first = store.put_frame("one", uri="a")
     second = store.supersede(first, "two")
-    reply = store.put_frame("reply", parent=second)
-    third = store.restore(first)
+    reply = store.put_frame("reply", options=cerata.PutOptions(parent=second))
+    third = store.history.restore(first)
     assert third.replaced == (reply.id, second.id)
     assert {frame.text: frame.parent for frame in store.frames()} == {
         "one": None,
         "reply": third.id,
     }
-    assert [version.text for version in store.history(third)] == ["one", "two", "one"]
+    assert [version.text for version in store.history.of(third)] == ["one", "two", "one"]
 
 
 def test_a_deleted_document_comes_back_with_its_chunks(store: Store) -> None:
     document = store.remember(LONG, uri="d")
     store.delete(document)
     assert store.search("tea1") == []
-    new = store.restore(document)
+    new = store.history.restore(document)
     assert store.frame(new).text == LONG
     assert {hit.frame.parent for hit in store.search("tea1")} == {new.id}
 
@@ -311,7 +316,7 @@ def test_two_restores_at_once_leave_one_frame(store: Store) -> None:
 
     def restore() -> None:
         try:
-            store.restore(frame)
+            store.history.restore(frame)
         except Conflict as error:
             errors.append(error)
 
@@ -326,24 +331,24 @@ def test_two_restores_at_once_leave_one_frame(store: Store) -> None:
 def test_an_expired_frame_is_restored_with_another_expiry(
     store: Store, clock: StandingClock
 ) -> None:
-    frame = store.put_frame("tea", expires="2026-03-02")
+    frame = store.put_frame("tea", options=cerata.PutOptions(expires="2026-03-02"))
     clock.time_us += DAY
-    assert store.sweep().deleted == (frame.id,)
+    assert store.upkeep.sweep().deleted == (frame.id,)
     with pytest.raises(InvalidInput, match="not after"):
-        store.restore(frame)
-    assert store.frame(store.restore(frame, expires=None)).expires is None
+        store.history.restore(frame)
+    assert store.frame(store.history.restore(frame, expires=None)).expires is None
 
 
 def test_a_sweep_closes_expired_frames_once(store: Store, clock: StandingClock) -> None:
-    document = store.remember(LONG, expires="2026-03-02")
-    kept = store.put_frame("kept", expires="2026-04-01")
-    assert store.sweep().added is False
+    document = store.remember(LONG, options=cerata.PutOptions(expires="2026-03-02"))
+    kept = store.put_frame("kept", options=cerata.PutOptions(expires="2026-04-01"))
+    assert store.upkeep.sweep().added is False
     clock.time_us += DAY
     with store.transaction():
-        assert store.sweep().deleted == (document.id,)
-        assert store.sweep().deleted == ()
+        assert store.upkeep.sweep().deleted == (document.id,)
+        assert store.upkeep.sweep().deleted == ()
     head = store.head.seq
-    assert store.sweep() == cerata.Receipt(0, (), (), store.head, durable=True, added=False)
+    assert store.upkeep.sweep() == cerata.Receipt(0, (), (), store.head, durable=True, added=False)
     assert store.head.seq == head
     [event] = store.log(head)
     assert (event.type, event.reason) == ("deleteFrame", "expired")
@@ -352,10 +357,14 @@ def test_a_sweep_closes_expired_frames_once(store: Store, clock: StandingClock) 
 
 
 def test_sweeps_at_once_close_each_frame_once(store: Store, clock: StandingClock) -> None:
-    store.put_frames([str(number) for number in range(2_500)], expires="2026-03-02")
+    store.put_frames(
+        [str(number) for number in range(2_500)], options=cerata.PutOptions(expires="2026-03-02")
+    )
     clock.time_us += DAY
     deleted: list[int] = []
-    threads = [Thread(target=lambda: deleted.extend(store.sweep().deleted)) for _ in range(4)]
+    threads = [
+        Thread(target=lambda: deleted.extend(store.upkeep.sweep().deleted)) for _ in range(4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -367,11 +376,13 @@ def test_a_sweep_leaves_other_scopes_alone(clock: StandingClock) -> None:
     environment = Environment(MemoryStorage(), clock, Random(1).randbytes)
     with cerata.open("a.cera", environment=environment) as store:
         for user in ("ann", "bob"):
-            store.put_frame(user, scope={"user": user}, expires="2026-03-02")
+            store.put_frame(
+                user, options=cerata.PutOptions(scope={"user": user}, expires="2026-03-02")
+            )
     clock.time_us += DAY
     scope = {"tenant": "default", "user": "ann"}
     with cerata.open("a.cera", environment=environment, scope=scope) as store:
-        assert store.sweep().deleted == (1,)
+        assert store.upkeep.sweep().deleted == (1,)
     with cerata.open("a.cera", environment=environment) as store:
         assert store.frame(2).is_expired
         assert store.frame(2).closed is None
@@ -379,25 +390,27 @@ def test_a_sweep_leaves_other_scopes_alone(clock: StandingClock) -> None:
 
 def test_a_sweep_closes_no_unexpired_frame(store: Store, clock: StandingClock) -> None:
     """A frame without expiry, or with a later one, closed with the expired frame above it."""
-    above = store.put_frame("above", expires="2026-03-02")
-    parent = store.put_frame("parent", parent=above, expires="2026-03-02")
-    child = store.put_frame("child", parent=parent, expires="2026-03-03")
-    gone = store.put_frame("gone", parent=above, expires="2026-03-02")
-    store.put_frame("below", parent=gone, expires="2026-03-02")
-    document = store.remember(LONG, expires="2026-03-02")
-    note = store.put_frame("note", parent=document.ids[1])
+    above = store.put_frame("above", options=cerata.PutOptions(expires="2026-03-02"))
+    parent = store.put_frame(
+        "parent", options=cerata.PutOptions(parent=above, expires="2026-03-02")
+    )
+    child = store.put_frame("child", options=cerata.PutOptions(parent=parent, expires="2026-03-03"))
+    gone = store.put_frame("gone", options=cerata.PutOptions(parent=above, expires="2026-03-02"))
+    store.put_frame("below", options=cerata.PutOptions(parent=gone, expires="2026-03-02"))
+    document = store.remember(LONG, options=cerata.PutOptions(expires="2026-03-02"))
+    note = store.put_frame("note", options=cerata.PutOptions(parent=document.ids[1]))
     clock.time_us += DAY
-    assert store.sweep().deleted == (gone.id,)
+    assert store.upkeep.sweep().deleted == (gone.id,)
     with store.transaction():
         store.delete(note)
-        assert store.sweep().deleted == (document.id,)
+        assert store.upkeep.sweep().deleted == (document.id,)
     assert store.frame(child).active
     clock.time_us += DAY
     with store.transaction():
-        pending = store.put_frame("pending", parent=child)
-        assert store.sweep().deleted == ()
+        pending = store.put_frame("pending", options=cerata.PutOptions(parent=child))
+        assert store.upkeep.sweep().deleted == ()
         store.delete(pending)
-        assert store.sweep().deleted == (above.id,)
+        assert store.upkeep.sweep().deleted == (above.id,)
     assert store.frame(child).closed is not None
 
 
@@ -406,38 +419,40 @@ def test_a_sweep_closes_no_unexpired_frame_of_another_user(clock: StandingClock)
     environment = Environment(MemoryStorage(), clock, Random(1).randbytes)
     ann, bob = ({"tenant": "default", "user": user} for user in ("ann", "bob"))
     with cerata.open("a.cera", environment=environment) as store:
-        parent = store.put_frame("ann's", scope=ann, expires="2026-03-02")
-        child = store.put_frame("bob's", scope=bob, parent=parent)
+        parent = store.put_frame(
+            "ann's", options=cerata.PutOptions(scope=ann, expires="2026-03-02")
+        )
+        child = store.put_frame("bob's", options=cerata.PutOptions(scope=bob, parent=parent))
     clock.time_us += DAY
     with cerata.open("a.cera", environment=environment, scope=ann) as store:
-        assert store.sweep().added is False
+        assert store.upkeep.sweep().added is False
     with cerata.open("a.cera", environment=environment) as store:
         assert store.frame(child).active
         store.delete(child)
     with cerata.open("a.cera", environment=environment, scope=ann) as store:
-        assert store.sweep().deleted == (parent.id,)
+        assert store.upkeep.sweep().deleted == (parent.id,)
 
 
 def test_a_sweep_looks_again_if_a_frame_comes_between(
     store: Store, clock: StandingClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    parent = store.put_frame("parent", expires="2026-03-02")
+    parent = store.put_frame("parent", options=cerata.PutOptions(expires="2026-03-02"))
     clock.time_us += DAY
 
     def late(snapshot: Snapshot) -> tuple[list[int], int]:
         frames = expired_frames(snapshot)
-        store.put_frame("raced", parent=parent)
+        store.put_frame("raced", options=cerata.PutOptions(parent=parent))
         return frames
 
     monkeypatch.setattr("cerata.memory.frames.version_commands.frame_closing.expired_frames", late)
-    assert store.sweep().added is False
+    assert store.upkeep.sweep().added is False
 
 
 def test_a_filter_deletes_in_batches(store: Store) -> None:
     store.put_frames([str(number) for number in range(2_100)], tags=["x"])
     parent = store.put_frame("kept").id
-    child = store.put_frame("below", parent=parent, tags=["x"]).id
-    store.put_frame("deeper", parent=child, tags=["x"])
+    child = store.put_frame("below", tags=["x"], options=cerata.PutOptions(parent=parent)).id
+    store.put_frame("deeper", tags=["x"], options=cerata.PutOptions(parent=child))
     receipt = store.delete(where=Filter(tags=["x"]))
     assert receipt.deleted == (*range(1, 2_101), child)
     assert len(receipt.seqs) == 2_101
@@ -452,16 +467,18 @@ def test_count_get_and_values(store: Store, clock: StandingClock) -> None:
     store.put_frame("a", uri="dir/a", tags=["x", "x"], metadata={"n": 1, "m": True})
     store.put_frame("b", uri="dir/b", tags=["x", "y"], metadata={"n": "1"}, role="user")
     store.remember(LONG, uri="file:///home/a", tags=["x"])
-    gone = store.put_frame("c", uri="dir/b", tags=["y"], expires="2026-03-02").id
-    assert [(one.value, one.count) for one in store.values("tag")] == [("x", 3), ("y", 2)]
+    gone = store.put_frame(
+        "c", uri="dir/b", tags=["y"], options=cerata.PutOptions(expires="2026-03-02")
+    ).id
+    assert [(one.value, one.count) for one in store.files.values("tag")] == [("x", 3), ("y", 2)]
     assert store.count(Filter(tags=["y"])) == (2, 0)
     found = store.get("dir/b")
     assert found is not None
     assert found.id == gone
     before = store.at("HEAD")
     clock.time_us += DAY
-    assert [(one.value, one.count) for one in store.values("tag")] == [("x", 3), ("y", 1)]
-    assert [(one.value, one.count) for one in before.values("tag")] == [("x", 3), ("y", 2)]
+    assert [(one.value, one.count) for one in store.files.values("tag")] == [("x", 3), ("y", 1)]
+    assert [(one.value, one.count) for one in before.files.values("tag")] == [("x", 3), ("y", 2)]
     assert store.count(Filter(tags=["y"])) == (1, 1)
     found = store.get("dir/b")
     assert found is not None
@@ -471,7 +488,7 @@ def test_count_get_and_values(store: Store, clock: StandingClock) -> None:
     assert document is not None
     assert document.text == LONG
     pairs = {
-        field: [(one.value, one.count) for one in store.values(field)]
+        field: [(one.value, one.count) for one in store.files.values(field)]
         for field in ("kind", "role", "uri", "metadata", "metadata.n", "metadata.m")
     }
     assert pairs == {
@@ -482,15 +499,15 @@ def test_count_get_and_values(store: Store, clock: StandingClock) -> None:
         "metadata.n": [(1, 1), ("1", 1)],
         "metadata.m": [(True, 1)],
     }
-    deeper = store.values("uri", prefix="dir/")
+    deeper = store.files.values("uri", prefix="dir/")
     assert [one.value for one in deeper] == ["dir/a", "dir/b"]
-    assert store.values("tag", where=Filter(role="user"), prefix="y")[0].count == 1
+    assert store.files.values("tag", where=Filter(role="user"), prefix="y")[0].count == 1
     with store.transaction():
         store.put_frame("d", tags=["x"])
         store.delete(1)
-        assert [(one.value, one.count) for one in store.values("tag")] == [("x", 3), ("y", 1)]
+        assert [(one.value, one.count) for one in store.files.values("tag")] == [("x", 3), ("y", 1)]
     with pytest.raises(InvalidInput, match="no field"):
-        store.values("colour")
+        store.files.values("colour")
 
 
 def test_a_refusal_names_the_version_that_is_current(store: Store) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import cerata
-from cerata import Store
+from cerata import Store, agents
 from cerata.engine import codec, draft_validation, events
 from cerata.engine.environment import Environment
 from cerata.engine.errors import InvalidInput
@@ -84,7 +84,7 @@ def test_a_vector_is_hashed_and_looked_through_once(store: Store) -> None:
         counted("hashes_of", hashes_of) as columns,
         mock.patch.object(np, "isfinite", wraps=np.isfinite) as looked,
     ):
-        store.put_frames(texts(1), embeddings=matrix(1), space="s")
+        store.put_frames(texts(1), vectors=cerata.Vectors(dense=matrix(1), space="s"))
     assert hashed == []
     assert [[len(data) for data in column] for column in columns] == [[ROW_SIZE] * COUNT]
     assert looked.call_count == 1
@@ -96,7 +96,7 @@ def test_a_checked_draft_is_not_decoded_again(store: Store) -> None:
         counted("check_attachments", draft_validation.check_attachments) as checked,
         counted("decoders", events.decoders) as decoded,
     ):
-        store.put_frames(texts(2), embeddings=matrix(2), space="s")
+        store.put_frames(texts(2), vectors=cerata.Vectors(dense=matrix(2), space="s"))
     assert checked == []
     assert decoded == []
 
@@ -130,7 +130,7 @@ def test_a_document_of_a_batch_takes_few_calls(*, has_vectors: bool) -> None:
         documents = texts(9, count)
         rows: dict[str, Any] = {}
         if has_vectors:
-            rows = {"embeddings": matrix(9, count), "space": "s"}
+            rows = {"vectors": cerata.Vectors(dense=matrix(9, count), space="s")}
         with cerata.open(":memory:") as store:
             # Code that runs once, and words that are new once.
             store.put_frames(documents, **rows)
@@ -148,7 +148,7 @@ def test_a_document_of_a_batch_takes_few_calls(*, has_vectors: bool) -> None:
 def test_a_large_batch_is_sealed_from_memory(disk: Environment) -> None:
     """The seal read the events back that the same process had just written, for their hashes."""
     with cerata.open("a.cera", environment=disk) as store:
-        store.put_frames(texts(3), embeddings=matrix(3), space="s")
+        store.put_frames(texts(3), vectors=cerata.Vectors(dense=matrix(3), space="s"))
         with mock.patch.object(Segment, "_read_block", autospec=True, side_effect=AssertionError):
             store._session.log.seal()
         assert store._session.log.page.sealed_seq == COUNT
@@ -158,32 +158,38 @@ def test_a_large_batch_is_sealed_from_memory(disk: Environment) -> None:
 def workload(store: Store) -> None:
     """Call everything that makes drafts of frames."""
     rows = matrix(4)
-    store.put_frames(texts(4), embeddings=rows, space="s", tags=["t"])
-    store.put_frames(texts(5, 3), embeddings=(rows[:3] * 20).astype(np.int8), space="i")
+    store.put_frames(texts(4), tags=["t"], vectors=cerata.Vectors(dense=rows, space="s"))
     store.put_frames(
-        texts(6, 2), metadata=[{"a": [1, {"b": None}]}, {}], expires="2999-01-01", kind="note"
+        texts(5, 3), vectors=cerata.Vectors(dense=(rows[:3] * 20).astype(np.int8), space="i")
+    )
+    store.put_frames(
+        texts(6, 2),
+        metadata=[{"a": [1, {"b": None}]}, {}],
+        kind="note",
+        options=cerata.PutOptions(expires="2999-01-01"),
     )
     first = store.put_frame(
         "We met on 8 May 2023.",
-        embedding=rows[0],
-        space="s",
-        token_embedding=rows[:4],
-        tokens_space="q/maxsim/i1",
         role="user",
         title="Title",
         uri="u:1",
-        created="2024-01-02",
-        labels=["l"],
-        track="line",
+        vectors=cerata.Vectors(
+            dense=rows[0], space="s", tokens=rows[:4], tokens_space="q/maxsim/i1"
+        ),
+        options=cerata.PutOptions(created="2024-01-02", labels=["l"], track="line"),
     )
-    store.put_frame(bytes(ROW_SIZE), embedding=rows[1], space="s", search_text="blob")
-    store.put_frame("below", parent=first)
+    store.put_frame(
+        bytes(ROW_SIZE),
+        vectors=cerata.Vectors(dense=rows[1], space="s"),
+        options=cerata.PutOptions(search_text="blob"),
+    )
+    store.put_frame("below", options=cerata.PutOptions(parent=first))
     store.supersede(first, "The new text")
-    store.remember_messages([{"role": "user", "content": "hello", "more": {"x": [1.5]}}])
+    agents.remember_messages(store, [{"role": "user", "content": "hello", "more": {"x": [1.5]}}])
     store.remember("\n\n".join(texts(7, 90)), uri="doc:1")
     with store.transaction():
-        frame = store.put_frame("drafted", embedding=rows[2], space="s")
-        store.put_frame("below", parent=frame)
+        frame = store.put_frame("drafted", vectors=cerata.Vectors(dense=rows[2], space="s"))
+        store.put_frame("below", options=cerata.PutOptions(parent=frame))
         store.delete(frame)
 
 

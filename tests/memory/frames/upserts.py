@@ -55,13 +55,18 @@ def replace_all(path: str, rounds: int, writers: int, name: str, start: Barrier)
     """Replace one URI in each round by several threads at once, together with other processes."""
     every = max(1, rounds // REPORTS)
     started = time.monotonic()
-    with cerata.open(path, sync=1 << 30) as store, ThreadPoolExecutor(writers) as pool:
+    with (
+        cerata.open(path, options=cerata.OpenOptions(sync=1 << 30)) as store,
+        ThreadPoolExecutor(writers) as pool,
+    ):
         for turn in range(rounds):
             ready = threading.Barrier(writers)
 
             def replace(number: int, turn: int = turn, ready: threading.Barrier = ready) -> None:
                 ready.wait(_WAIT_S)
-                store.put_frame(f"{name} {number}", uri=f"uri:{turn}", replace=True)
+                store.put_frame(
+                    f"{name} {number}", uri=f"uri:{turn}", options=cerata.PutOptions(replace=True)
+                )
 
             start.wait(_WAIT_S)
             list(pool.map(replace, range(writers)))
@@ -87,7 +92,7 @@ def storm(path: Path, rounds: int) -> Result:
     if codes != [0, 0]:
         raise RuntimeError(f"A process failed; the exit codes are {codes}")
     with cerata.open(path, mode="r") as store:
-        counts = {f"uri:{turn}": len(store.find_uri(f"uri:{turn}")) for turn in range(rounds)}
+        counts = {f"uri:{turn}": len(store.files.by_uri(f"uri:{turn}")) for turn in range(rounds)}
         return Result(
             rounds,
             *store.count(),

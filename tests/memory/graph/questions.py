@@ -59,15 +59,18 @@ def answer_of(view: View, question: Question) -> object:
     if how["valid_at"] is not None:
         edge["valid_at"] = time_at(how["valid_at"])
     if name == "neighbours":
-        return [(one.entity, one.fact_ids) for one in view.neighbours(given[0], **edge)]
+        return [(one.entity, one.fact_ids) for one in view.graph.neighbours(given[0], **edge)]
     if name == "walk":
         names, hops, k = given
-        found = view.walk(names[0] if len(names) == 1 else names, hops=hops, k=k, **edge)
+        found = view.graph.walk(names[0] if len(names) == 1 else names, hops=hops, k=k, **edge)
         return [(one.entity, one.hop, round(one.score, 12), one.fact_ids) for one in found]
     if name == "paths":
         start, end, hops, limit = given
-        return [_plain(path) for path in view.paths(start, end, hops_max=hops, limit=limit, **edge)]
-    return [(one.entity, one.frames) for one in view.cooccurring(given[0], **edge)]
+        return [
+            _plain(path)
+            for path in view.graph.paths(start, end, hops_max=hops, limit=limit, **edge)
+        ]
+    return [(one.entity, one.frames) for one in view.graph.cooccurring(given[0], **edge)]
 
 
 def _plain(path: FactPath) -> object:

@@ -50,7 +50,7 @@ def test_every_question_of_one_history(seed: int) -> None:
     dice = Random(seed)
     batches = [*PRELUDE, *[[random_act(dice, LINKED_KINDS)] for _ in range(40)]]
     with run(batches, CHECK.transaction).open() as store:
-        view = store.view()
+        view = store.history.view()
         assert ask(view, questions(view, times_in(events_of(view))[1::9])) > 300
 
 

@@ -122,7 +122,7 @@ def test_a_pattern_that_explodes_is_refused(tree: Path) -> None:
 def test_a_name_that_is_no_path_is_refused(name: object) -> None:
     """A number is an open descriptor to the system, and a large one raised OverflowError."""
     with cerata.open(":memory:") as store, pytest.raises(InvalidInput, match="Each of paths"):
-        store.remember_files([name])  # type: ignore[list-item]
+        store.files.remember([name])  # type: ignore[list-item]
 
 
 def test_the_page_names_what_is_left_out(checkout: Path) -> None:
@@ -142,12 +142,12 @@ class TestRemembering:
             seen.append((file.path, at, total))
 
         with cerata.open(":memory:") as store:
-            first = store.remember_files(["top"], report=report)
+            first = store.files.remember(["top"], report=report)
             assert [file.outcome for file in first.files] == ["added"] * 5
             assert seen == [(file.path, at, 5) for at, file in enumerate(first.files, 1)]
             (tree / "b.py").write_text("x = 1\n")
             (tree / "pkg" / "g.py").write_bytes(b"\xff")
-            again = store.remember_files(["top", "top/gone.md", "top/a.mx"])
+            again = store.files.remember(["top", "top/gone.md", "top/a.mx"])
             assert {file.path: file.outcome for file in again.files} == {
                 "top/a.md": "unchanged",
                 "top/b.py": "replaced",
@@ -173,23 +173,23 @@ class TestRemembering:
         """Whoever asks first must be told the truth."""
         (tree / "long.md").write_text("# A\n" + "word " * 2_000)
         with cerata.open(":memory:") as store:
-            store.remember_files(["top"], include=["*.py"])
+            store.files.remember(["top"], include=["*.py"])
             (tree / "b.py").write_text("x = 1\n")
             before = store.head.seq
-            planned = store.remember_files(["top"], dry_run=True)
+            planned = store.files.remember(["top"], dry_run=True)
             assert store.head.seq == before
-            done = store.remember_files(["top"])
+            done = store.files.remember(["top"])
             told = [[replace(file, id=None) for file in one.files] for one in (planned, done)]
             assert told[0] == told[1]
             assert planned.frames == done.frames > 6
             assert planned.dry_run
-            assert store.remember_files(["top"], dry_run=True).frames == 0
+            assert store.files.remember(["top"], dry_run=True).frames == 0
 
     def test_files_are_not_remembered_inside_a_transaction(self, tree: Path) -> None:
         """Each is durable before the next: a batch of all could not be resumed."""
         refused = pytest.raises(cerata.InvalidInput, match="cannot join a transaction")
         with cerata.open(":memory:") as store, store.transaction(), refused:
-            store.remember_files(["top"])
+            store.files.remember(["top"])
 
 
 CONTENTS = {
@@ -215,7 +215,7 @@ def test_a_file_that_did_not_change_is_not_read_again(
             broken.setattr(files, "extract", None)
             again = store.remember(path)
             assert (again.id, again.ids, again.added) == (first.id, first.ids, False)
-            assert [one.outcome for one in store.remember_files([path]).files] == ["unchanged"]
+            assert [one.outcome for one in store.files.remember([path]).files] == ["unchanged"]
             path.write_bytes(CONTENTS[name] + b"\n ")
             with pytest.raises(TypeError):
                 store.remember(path)
@@ -253,12 +253,12 @@ def test_a_history_has_every_version_from_any_of_them() -> None:
         third = store.supersede(second, "three")
         versions = [first.id, other.id, second.id, third.id]
         for number in versions:
-            assert [frame.id for frame in store.history(number)] == versions
-        assert [frame.id for frame in store.at(2).history(first)] == [first.id]
+            assert [frame.id for frame in store.history.of(number)] == versions
+        assert [frame.id for frame in store.at(2).history.of(first)] == [first.id]
         store.delete(third)
-        assert [frame.active for frame in store.history(first)] == [False] * 4
+        assert [frame.active for frame in store.history.of(first)] == [False] * 4
         with pytest.raises(cerata.NotFound):
-            store.history(99)
+            store.history.of(99)
 
 
 def test_files_of_one_name_in_two_folders_are_two(
@@ -292,7 +292,7 @@ def test_one_file_is_one_however_it_is_named(
             assert store.remember(path).id == first.id
         (frame,) = store.frames()
         assert frame.uri == file.as_posix()
-        assert store.source_of(frame).startswith("#1 · a.md · …/notes/a.md · ")
+        assert store.files.source(frame).startswith("#1 · a.md · …/notes/a.md · ")
 
 
 def test_a_link_out_of_the_folder_is_skipped_with_its_reason(
@@ -311,7 +311,7 @@ def test_a_link_out_of_the_folder_is_skipped_with_its_reason(
     said = dict(found.unreadable)
     assert said[f"{tree}/out.md"].startswith("It is a link to a file outside of the folder")
     assert f"{tree}/log.bin" not in said
-    done = store.remember_files([tree])
+    done = store.files.remember([tree])
     assert f"{tree}/out.md" in [file.path for file in done.of("skipped")]
     assert not store.search("secret")
     assert find_files([tree / "out.md"]).files == (f"{tree}/out.md",)

@@ -445,7 +445,7 @@ def test_an_unreadable_page_costs_itself(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_page_without_text_is_counted(tmp_path: Path, store: Store) -> None:
     path = tmp_path / "a.pdf"
     path.write_bytes(pdf(line_of("first"), b""))
-    (file,) = store.remember_files([path]).files
+    (file,) = store.files.remember([path]).files
     assert (file.parts, file.parts_skipped, file.flaws[0].places) == (1, 1, ("page 2",))
 
 
@@ -469,7 +469,7 @@ def test_a_file_with_a_broken_line_is_stored_once(tmp_path: Path, store: Store) 
     """It is recognised by the hash of its source, since its text differs."""
     path = tmp_path / "a.txt"
     path.write_bytes(b"a\nb\nc\n\xff")
-    outcomes = [store.remember_files([path]).files[0].outcome for _ in range(2)]
+    outcomes = [store.files.remember([path]).files[0].outcome for _ in range(2)]
     assert outcomes == ["added", "unchanged"]
 
 
@@ -487,7 +487,7 @@ def test_a_blank_file_is_empty(tmp_path: Path, store: Store, suffix: str, data: 
     path = tmp_path / f"a{suffix}"
     path.write_bytes(data)
     for _ in range(2):
-        (file,) = store.remember_files([path]).files
+        (file,) = store.files.remember([path]).files
         assert (file.outcome, file.why, file.frames) == ("empty", None, 0)
     assert store.head.seq == 0
 
@@ -503,8 +503,8 @@ class TestReports:
         return path
 
     def test_the_result_of_files(self, log: Path, store: Store) -> None:
-        planned = store.remember_files([log], dry_run=True)
-        done = store.remember_files([log])
+        planned = store.files.remember([log], dry_run=True)
+        done = store.files.remember([log])
         assert planned.files[0].flaws == done.files[0].flaws
         entry = done.to_dict()
         assert (entry["parts_skipped"], entry["parts_doubtful"], entry["empty"]) == (2, 1, 0)
@@ -565,7 +565,7 @@ def test_a_turn_that_no_frame_can_hold_skips_its_file_only(tmp_path: Path) -> No
     (tmp_path / "a.json").write_text(json.dumps([turn, GOOD]))
     (tmp_path / "b.md").write_text("b")
     with cerata.open(":memory:") as store:
-        done = store.remember_files([tmp_path])
+        done = store.files.remember([tmp_path])
         assert [file.outcome for file in done.files] == ["added", "added"]
         roles = {frame.role for frame in store.frames(include_chunks=True)}
         assert {"unknown", "user"} <= roles

@@ -90,7 +90,7 @@ class TestParts:
         (tmp_path / "a.md").write_text("# a\n" * 12)
         (tmp_path / "b.md").write_text("b")
         (tmp_path / "c.txt").write_text("word " * 5_000)
-        done = store.remember_files([tmp_path])
+        done = store.files.remember([tmp_path])
         assert [file.outcome for file in done.files] == ["skipped", "added", "skipped"]
 
 

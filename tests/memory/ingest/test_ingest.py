@@ -23,7 +23,9 @@ def test_chunks_overlap_and_the_document_reads_back_as_it_was(tmp_path: Path) ->
         receipt = store.remember(text)
         document = store.frame(receipt)
         assert document.text == text
-        chunks = [store.frame(one) for one in store.view().chunks(document.id).values()]
+        chunks = [
+            store.frame(one) for one in store.history.view().files.chunks(document.id).values()
+        ]
         spans = [cast("list[int]", chunk.metadata[SPAN]) for chunk in chunks]
         assert [text[start:end] for start, end in spans] == [chunk.text for chunk in chunks]
         assert sum(len(chunk.text) for chunk in chunks) > len(text)
@@ -41,7 +43,7 @@ def test_a_transcript_is_a_frame_a_turn(tmp_path: Path) -> None:
     path.write_text("\n".join(map(json.dumps, lines)))
     with cerata.open(":memory:") as store:
         receipt = store.remember(path)
-        turns = [store.frame(one) for one in store.view().chunks(receipt.id).values()]
+        turns = [store.frame(one) for one in store.history.view().files.chunks(receipt.id).values()]
         assert [(turn.role, turn.kind, turn.text.strip()) for turn in turns] == [
             ("user", "message", "Which index?"),
             ("assistant", "message", "HNSW."),
@@ -124,11 +126,13 @@ def test_parts_of_a_table_repeat_its_header_and_the_document_does_not() -> None:
         assert document.text == text
         assert [
             stored.id
-            for stored in store.find_stored(
+            for stored in store.files.stored(
                 cerata.content_hash(text), chunk_count=document.chunk_count
             )
         ] == [receipt.id]
-        chunks = [store.frame(chunk) for chunk in store.view().chunks(document.id).values()]
+        chunks = [
+            store.frame(chunk) for chunk in store.history.view().files.chunks(document.id).values()
+        ]
         assert len(chunks) > 3
         assert "table_header" not in chunks[0].metadata
         for chunk in chunks[1:]:
@@ -149,11 +153,11 @@ def test_a_document_in_the_parts_of_an_earlier_version_is_unchanged(
         with monkeypatch.context() as earlier:
             earlier.setattr(passages, "PASSAGE_TOKENS_MAX", 500)
             first = store.remember(TABLE, uri="ports.md")
-        parts = len(store.view().chunks(first.id))
+        parts = len(store.history.view().files.chunks(first.id))
         again = store.remember(TABLE, uri="ports.md")
         assert (again.added, again.id) == (False, first.id)
         other = store.remember(TABLE, uri="other.md")
-        assert len(store.view().chunks(other.id)) != parts
+        assert len(store.history.view().files.chunks(other.id)) != parts
         assert store.frame(other).text == store.frame(first).text == TABLE
 
 
@@ -199,7 +203,7 @@ def test_a_file_that_is_there_is_not_cut_again(
             with pytest.raises(TypeError):
                 store.remember(path, uri="elsewhere")
             with pytest.raises(TypeError):
-                store.remember(path, scope={"user_id": "u"})
+                store.remember(path, options=cerata.PutOptions(scope={"user_id": "u"}))
         store.delete(first)
         assert store.remember(path).added
         path.write_text("Another text altogether.")
@@ -217,7 +221,7 @@ def test_new_tags_of_stored_content_are_refused() -> None:
         with pytest.raises(cerata.Conflict, match=r"without the tags new .*update\(1, tags="):
             store.remember("Buy milk.", tags=["home", "new"])
         with pytest.raises(cerata.Conflict, match="without the labels urgent"):
-            store.remember("Buy milk.", labels=["urgent"])
+            store.remember("Buy milk.", options=cerata.PutOptions(labels=["urgent"]))
         assert store.head.seq == stored.head.seq  # type: ignore[union-attr]
         store.update(stored, tags=["home", "new"])
         assert not store.remember("Buy milk.", tags=["new"]).added

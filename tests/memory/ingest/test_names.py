@@ -44,7 +44,7 @@ def test_files_of_one_name_have_titles_that_tell_them_apart(tmp_path: Path) -> N
         (tmp_path / folder / "__init__.py").write_text(f"def {folder}_escape():\n    pass\n" * 99)
         (tmp_path / folder / "tool.py").write_text(f"{folder} = 1\n")
     with cerata.open(":memory:") as store:
-        store.remember_files([tmp_path])
+        store.files.remember([tmp_path])
         titles = {frame.title for frame in store.frames()}
         assert titles == {
             "html/__init__.py", "json/__init__.py", "html/tool.py", "json/tool.py"

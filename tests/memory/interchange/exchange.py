@@ -15,7 +15,7 @@ from cerata.memory.interchange.export import export_events
 def lines_of(store: Store, **options: Any) -> bytes:
     """Return the lines of an export."""
     file = BytesIO()
-    store.export_events(file, **options)
+    store.interchange.export_events(file, **options)
     return file.getvalue()
 
 
@@ -27,13 +27,13 @@ def lines_of_log(log: Log) -> bytes:
 
 def bring(store: Store, lines: bytes) -> ImportedEvents:
     """Import lines into a store."""
-    return store.import_events(BytesIO(lines))
+    return store.interchange.import_events(BytesIO(lines))
 
 
 def identity(store: Store) -> tuple[object, ...]:
     """Return what a copy of a log has in common with it."""
     head = store.head
-    return head.log_id, head.seq, head.chain, head.root, store.digests(replay=True)
+    return head.log_id, head.seq, head.chain, head.root, store.stream.digests(replay=True)
 
 
 def copied(lines: bytes, check: Callable[[Store], object]) -> object:

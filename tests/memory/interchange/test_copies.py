@@ -66,7 +66,7 @@ def test_random_histories_come_out_equal(seed: int, events: int) -> None:
         log = copy._log
         found = stored(log.read()), log.log_id, log.head.chain, log.head.root
         assert found == expected
-        return copy.digests()
+        return copy.stream.digests()
 
     assert copied(lines, check) == digests
 
@@ -147,15 +147,19 @@ def test_a_path_is_written_whole_and_read(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     with cerata.open(":memory:") as store:
         store.put_frames(["a", "b"])
-        assert store.export_events(path).to_dict() == {"first": 1, "last": 2, "count": 2}
+        assert store.interchange.export_events(path).to_dict() == {
+            "first": 1,
+            "last": 2,
+            "count": 2,
+        }
         with pytest.raises(Conflict, match="exists"):
-            store.export_events(path)
+            store.interchange.export_events(path)
         with pytest.raises(NotFound):
-            store.export_events(tmp_path / "none" / name)
+            store.interchange.export_events(tmp_path / "none" / name)
         expected = identity(store)
     assert [each.name for each in tmp_path.iterdir()] == [name]
     with cerata.open(":memory:") as copy:
-        assert copy.import_events(path).added == 2
+        assert copy.interchange.import_events(path).added == 2
         assert identity(copy) == expected
 
 
@@ -163,16 +167,16 @@ def test_a_refused_export_leaves_no_file(tmp_path: Path) -> None:
     with cerata.open(":memory:") as store:
         store.put_frames(["a", "b"])
         with pytest.raises(InvalidInput, match="inside the batch"):
-            store.export_events(tmp_path / "a", at=1)
+            store.interchange.export_events(tmp_path / "a", at=1)
         with pytest.raises(InvalidInput, match="from 1 to 2"):
-            store.export_events(tmp_path / "a", first=3)
+            store.interchange.export_events(tmp_path / "a", first=3)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_store_with_a_scope_exports_nothing() -> None:
     """The lines have every event, of other tenants too."""
     with cerata.open(":memory:") as store:
-        store.put_frame("a", scope={"tenant": "bob"})
+        store.put_frame("a", options=cerata.PutOptions(scope={"tenant": "bob"}))
         with pytest.raises(InvalidInput, match="has a scope"):
             lines_of(store.scoped({"tenant": "ann"}))
 
@@ -189,7 +193,7 @@ def test_progress_counts_to_the_end() -> None:
         lines = lines_of(store, progress=note)
         assert calls == [(2, 3), (3, 3)]
     with cerata.open(":memory:") as copy:
-        copy.import_events(BytesIO(lines), progress=note)
+        copy.interchange.import_events(BytesIO(lines), progress=note)
         assert calls[-1] == (5, len(lines))
 
 
@@ -290,13 +294,13 @@ def test_an_import_does_not_bring_erased_content_back() -> None:
 def test_a_copy_of_a_pruned_log_has_its_horizon() -> None:
     """Without it, a view of the past would show frames without their contents."""
     with cerata.open(PATH, environment=Disk().environment) as store:
-        old = store.put_frame("Rome", key="k")
-        store.tag("then")
+        old = store.put_frame("Rome", options=cerata.PutOptions(key="k"))
+        store.history.tag("then")
         gone = store.put_frame("Oslo")
         before = lines_of(store)
         store.supersede(old, "Paris")
         store.delete(gone)
-        store.compact(horizon="HEAD")
+        store.upkeep.compact(horizon="HEAD")
         store.put_frame("later")
         lines, expected = lines_of(store), identity(store)
         after = lines_of(store, first=4)
@@ -306,7 +310,7 @@ def test_a_copy_of_a_pruned_log_has_its_horizon() -> None:
         with pytest.raises(HistoryPruned):
             copy.at(4)
         with pytest.raises(HistoryPruned):
-            copy.content(gone.ids[0])
+            copy.files.content(gone.ids[0])
         assert copy.at("then").frame(old.ids[0]).text == "Rome"
         return identity(copy)
 
@@ -319,7 +323,7 @@ def test_a_copy_of_a_pruned_log_has_its_horizon() -> None:
             assert result.erased == (rest is lines)
             assert copy.head.root == expected[3]
             assert copy._log.erased == 0
-            assert copy.content(gone.ids[0]) == b"Oslo"
+            assert copy.files.content(gone.ids[0]) == b"Oslo"
             assert {frame.text for frame in copy.at(3).frames()} == {"Rome", "Oslo"}
             assert {frame.text for frame in copy.frames()} == {"Paris", "later"}
             assert copy.verify().ok
@@ -329,7 +333,7 @@ def test_a_pruned_log_goes_into_another_without_the_frames_that_are_gone() -> No
     with cerata.open(PATH, environment=Disk().environment) as store:
         old = store.put_frame("Rome")
         store.supersede(old, "Paris")
-        store.compact(horizon="HEAD")
+        store.upkeep.compact(horizon="HEAD")
         lines = lines_of(store)
     with cerata.open(":memory:") as target:
         target.put_frame("here")
@@ -352,13 +356,17 @@ def test_an_erase_event_of_a_stranger_hides_nothing() -> None:
 
 
 def test_a_fork_is_another_history() -> None:
-    with cerata.open(":memory:") as store, store.fork() as fork, cerata.open(":memory:") as copy:
+    with (
+        cerata.open(":memory:") as store,
+        store.upkeep.fork() as fork,
+        cerata.open(":memory:") as copy,
+    ):
         store.put_frame("a")
         fork.put_frame("b")
         bring(copy, lines_of(store))
         with pytest.raises(Diverged):
             bring(copy, lines_of(fork))
-        assert copied(lines_of(fork), lambda one: len(one.branches())) == 1
+        assert copied(lines_of(fork), lambda one: len(one.upkeep.branches())) == 1
 
 
 def test_attachments_are_checked_when_exported() -> None:
@@ -366,7 +374,7 @@ def test_attachments_are_checked_when_exported() -> None:
     with cerata.open(":memory:") as store:
         body = PutFrame(blob=Attachment(hash_bytes(data), len(data)))
         store.append(Draft(body, attachments=(data,)))
-        assert copied(lines_of(store), lambda copy: copy.content(1)) == data
+        assert copied(lines_of(store), lambda copy: copy.files.content(1)) == data
 
 
 def test_writers_on_one_empty_file_do_not_mix() -> None:
@@ -391,5 +399,5 @@ def test_zstd_of_two_frames_is_one_file(tmp_path: Path) -> None:
     path = tmp_path / "a.zst"
     path.write_bytes(zstandard.compress(lines[:100]) + zstandard.compress(lines[100:]))
     with cerata.open(":memory:") as copy:
-        assert copy.import_events(path).is_whole
+        assert copy.interchange.import_events(path).is_whole
         assert identity(copy) == expected

@@ -241,7 +241,7 @@ def test_the_batches_before_damage_of_zstd_stay_imported(tmp_path: Path) -> None
     path.write_bytes(zstandard.compress(part) + zstandard.compress(lines)[:4] + 500 * b"x")
     with cerata.open(":memory:") as store:
         with pytest.raises(InvalidInput, match="decompressed") as error:
-            store.import_events(path)
+            store.interchange.import_events(path)
         # A step of decompression is lost at most.
         assert part.count(b"\n") - 1 >= store.head.seq > part[: -(1 << 14)].count(b"\n") - 1 > 0
         assert f"{store.head.seq} events before it are imported" in error.value.what
@@ -250,7 +250,7 @@ def test_the_batches_before_damage_of_zstd_stay_imported(tmp_path: Path) -> None
 def brought(path: Path, data: bytes) -> cerata.ImportedEvents:
     path.write_bytes(data)
     with cerata.open(":memory:") as store:
-        return store.import_events(path)
+        return store.interchange.import_events(path)
 
 
 def test_a_bomb_is_stopped_at_the_limit_of_a_line(tmp_path: Path, lines: bytes) -> None:
@@ -301,17 +301,17 @@ def test_a_cut_frame_is_a_cut_file(tmp_path: Path, lines: bytes) -> None:
 def test_files_that_are_none(tmp_path: Path) -> None:
     with cerata.open(":memory:") as store:
         with pytest.raises(cerata.NotFound):
-            store.import_events(tmp_path / "none.jsonl")
+            store.interchange.import_events(tmp_path / "none.jsonl")
         with pytest.raises(InvalidInput):
-            store.import_events(tmp_path)
+            store.interchange.import_events(tmp_path)
         with pytest.raises(InvalidInput):
-            store.import_events(7)  # type: ignore[arg-type]
+            store.interchange.import_events(7)  # type: ignore[arg-type]
         with pytest.raises(InvalidInput, match="bytes"):
-            store.import_events(StringIO("x"))  # type: ignore[arg-type]
+            store.interchange.import_events(StringIO("x"))  # type: ignore[arg-type]
         with pytest.raises(InvalidInput):
-            store.export_events(7)  # type: ignore[arg-type]
+            store.interchange.export_events(7)  # type: ignore[arg-type]
         with pytest.raises(InvalidInput):
-            store.export_events(BytesIO(), first="1")  # type: ignore[arg-type]
+            store.interchange.export_events(BytesIO(), first="1")  # type: ignore[arg-type]
 
 
 def test_not_in_a_transaction_nor_when_reading(tmp_path: Path, lines: bytes) -> None:

@@ -22,7 +22,7 @@ def _import_in_child(path: Path, lines: Path, seconds: float) -> None:
             importing.GROUP_EVENTS = 50  # type: ignore[misc]
             with cerata.open(path) as store:
                 os.write(begun, b"!")
-                store.import_events(lines)
+                store.interchange.import_events(lines)
         finally:
             os._exit(0)
     os.read(ready, 1)
@@ -38,7 +38,7 @@ def test_an_import_that_was_killed_goes_on(tmp_path: Path, seed: int) -> None:
     with cerata.open(tmp_path / "log.cera") as store:
         for number in range(400):
             store.put_frames([f"note {number} {place} {'x' * 50}" for place in range(7)])
-        store.export_events(lines)
+        store.interchange.export_events(lines)
         expected = store.head.log_id, store.head.seq, store.head.chain, store.head.root
     drawn = Random(seed)
     heads: list[int] = []
@@ -50,7 +50,7 @@ def test_an_import_that_was_killed_goes_on(tmp_path: Path, seed: int) -> None:
     assert all(head % 7 == 0 for head in heads)
     assert heads == sorted(heads)
     with cerata.open(path) as copy:
-        result = copy.import_events(lines)
+        result = copy.interchange.import_events(lines)
         # An opener for writing may find one more group than a reader.
         assert result.known % 7 == 0
         assert result.known >= heads[-1]
@@ -76,7 +76,7 @@ def _import_up_to(path: Path, lines: Path, calls: int) -> bool:
 
         try:
             with mock.patch.object(os, "pwrite", counted), cerata.open(path) as store:
-                store.import_events(lines)
+                store.interchange.import_events(lines)
         finally:
             os._exit(0)
     _, status = os.waitpid(child, 0)
@@ -88,7 +88,7 @@ def test_a_copy_that_died_before_each_of_its_writes_verifies(tmp_path: Path) -> 
     lines = tmp_path / "events.jsonl.zst"
     with cerata.open(tmp_path / "log.cera") as store:
         store.put_frames(["one", "two"])
-        store.export_events(lines)
+        store.interchange.export_events(lines)
     calls = 1
     while _import_up_to(path := tmp_path / f"copy-{calls}.cera", lines, calls):
         with cerata.open(path) as copy:

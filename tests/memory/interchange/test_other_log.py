@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 import cerata
-from cerata import Conflict, Entity, InvalidInput, Store, Unsupported
+from cerata import Conflict, Entity, InvalidInput, Store, Unsupported, agents
 from cerata.agents.growth.events import Judge
 from cerata.engine.events import (
     AccessFrames,
@@ -31,12 +31,14 @@ def filled(store: Store) -> None:
     with store.transaction():
         frame = store.put_frame("Bob likes coffee in Bern.")
         store.assert_fact("Bob", "likes", "coffee", evidence=[(frame, 10, 16)])
-    first = store.assert_fact("Ann", "drinks", "tea", evidence=[(note, 10, 19)], because=note)
+    first = store.assert_fact(
+        "Ann", "drinks", "tea", evidence=[(note, 10, 19)], options=cerata.FactOptions(because=note)
+    )
     second = store.assert_fact("Ann", "likes", Entity("Bern"))
-    store.link(second, "depends_on", first)
-    store.tag("noted")
+    store.graph.link(second, "depends_on", first)
+    store.history.tag("noted")
     store.supersede(note, "Ann drinks black tea.")
-    store.record_access(note)
+    agents.record_access(store, note)
     store.recall("tea", record=True)
     store.delete(frame)
     store.retract_fact(second)
@@ -100,7 +102,7 @@ def test_quotes_are_computed_from_the_frames() -> None:
         facts = [fact for fact in target.facts() if fact.evidence]
         assert len(facts) == 2
         for fact in facts:
-            [evidence] = target.evidence(fact)
+            [evidence] = target.graph.evidence(fact)
             assert evidence.is_intact is True
 
 
@@ -112,7 +114,7 @@ def test_a_repeated_import_adds_nothing_and_goes_on() -> None:
         head = target.head.seq
         result = bring(target, early)
         assert (result.added, result.known, result.head) == (0, store.head.seq, head)
-        store.record_access(1)
+        agents.record_access(store, 1)
         store.put_frame("later")
         result = bring(target, lines_of(store))
         assert (result.added, result.head) == (2, head + 4)
@@ -162,7 +164,7 @@ def test_unknown_types_are_refused_and_their_batch_with_them() -> None:
 
 
 def test_statements_about_their_log_are_left_out_and_counted() -> None:
-    with cerata.open(":memory:") as store, store.fork() as fork, other() as target:
+    with cerata.open(":memory:") as store, store.upkeep.fork() as fork, other() as target:
         fork.put_frame("a")
         log = fork._log
         log.append([Draft(Gap(reason="lost")), Draft(ImportBatch(dialect="cerata-facts"))])
@@ -191,14 +193,14 @@ def test_erased_events_are_left_out_with_those_that_need_them() -> None:
     with cerata.open(":memory:") as store, other() as target:
         kept, gone = store.put_frames(["kept", "gone"]).ids
         store.supersede(gone, "newer")
-        store.record_access(kept)
+        agents.record_access(store, kept)
         store.append(AccessFrames(frames=(gone,)), AccessFrames(frames=(gone, kept)))
         store.assert_fact("a", "b", "c", evidence=[gone, kept])
         result = bring(target, erased(lines_of(store), store, gone))
         assert result.skipped == {"access": 1, "putFrame": 1, "supersedeFrame": 1}
         [fact] = target.facts("a")
         assert [target.frame(place.frame).text for place in fact.evidence] == ["kept"]
-        assert target.access(fact.evidence[0].frame).used == 2
+        assert agents.access(target, fact.evidence[0].frame).used == 2
         assert target.verify().ok
 
 
@@ -214,7 +216,7 @@ def test_content_that_is_erased_here_is_not_imported_again() -> None:
             assert bring(copy, lines).added == 0
             assert "gone" not in {frame.text for frame in copy.frames()}
         # Erased in the export since its first import: the seqs of its batch stay the same.
-        store.put_frame("later", parent=1)
+        store.put_frame("later", options=cerata.PutOptions(parent=1))
         result = bring(target, erased(lines_of(store), store, gone))
         assert (result.added, result.head) == (1, target.head.seq)
         [later] = [frame for frame in target.frames() if frame.text == "later"]
@@ -235,8 +237,8 @@ def test_a_batch_of_which_other_events_were_erased_is_refused() -> None:
 
 def test_tenants_and_scopes_stay() -> None:
     with cerata.open(":memory:") as store, other() as target:
-        store.put_frame("ann's", scope={"tenant": "ann", "user": "u"})
-        store.put_frame("bob's", scope={"tenant": "bob"})
+        store.put_frame("ann's", options=cerata.PutOptions(scope={"tenant": "ann", "user": "u"}))
+        store.put_frame("bob's", options=cerata.PutOptions(scope={"tenant": "bob"}))
         bring(target, lines_of(store))
         assert [f.text for f in target.scoped({"tenant": "ann"}).frames()] == ["ann's"]
         assert [f.text for f in target.scoped({"tenant": "bob"}).frames()] == ["bob's"]
@@ -247,9 +249,9 @@ def test_scopes_must_lie_within_that_of_the_store(is_copy: bool) -> None:
     with cerata.open(":memory:") as store, cerata.open(":memory:") as target:
         if not is_copy:
             target.put_frame("mine")
-        store.put_frame("ann's", scope={"tenant": "ann", "user": "u"})
+        store.put_frame("ann's", options=cerata.PutOptions(scope={"tenant": "ann", "user": "u"}))
         inside = lines_of(store)
-        store.put_frame("bob's", scope={"tenant": "bob"})
+        store.put_frame("bob's", options=cerata.PutOptions(scope={"tenant": "bob"}))
         outside = lines_of(store)
         ann = target.scoped({"tenant": "ann"})
         with pytest.raises(InvalidInput, match="not within the scope"):
@@ -264,7 +266,7 @@ def test_scopes_must_lie_within_that_of_the_store(is_copy: bool) -> None:
 def test_a_scope_and_no_scope_import_a_batch_once() -> None:
     """Its key belongs to the store's tenant, so both must look in the other's."""
     with cerata.open(":memory:") as store:
-        store.put_frame("ann's", scope={"tenant": "ann"})
+        store.put_frame("ann's", options=cerata.PutOptions(scope={"tenant": "ann"}))
         lines = lines_of(store)
     for first, second in ((True, False), (False, True)):
         with other() as target:
@@ -287,14 +289,14 @@ def test_a_recall_cannot_be_compared_there() -> None:
     with cerata.open(":memory:") as store, other() as target:
         store.put_frame("tea")
         recalled = store.recall("tea", record=True)
-        assert store.rerun_recall(recalled).outcome == "same"
+        assert store.history.rerun(recalled).outcome == "same"
         bring(target, lines_of(store))
         [event] = target.log(type=RecallContext)
         old = next(store.log(type=RecallContext))
         assert isinstance(event.body, RecallContext)
         assert isinstance(old.body, RecallContext)
         assert event.body.context == old.body.context
-        rerun = target.rerun_recall(event.seq)
+        rerun = target.history.rerun(event.seq)
         assert rerun.outcome == "unknown"
         assert "imported from another log" in str(rerun.reason)
 
@@ -302,8 +304,8 @@ def test_a_recall_cannot_be_compared_there() -> None:
 def test_a_rule_of_the_log_refuses_a_batch() -> None:
     with cerata.open(":memory:") as store, other() as target:
         store.put_frame("a")
-        store.tag("v1")
-        target.tag("v1")
+        store.history.tag("v1")
+        target.history.tag("v1")
         with pytest.raises(Conflict, match="v1") as error:
             bring(target, lines_of(store))
         assert error.value.where is not None
@@ -314,11 +316,11 @@ def test_a_tag_of_nothing_that_was_imported_is_left_out() -> None:
     with cerata.open(":memory:") as store, other() as target:
         store.put_frame("a")
         store.put_frame("b")
-        store.tag("first", at=1)
-        store.tag("second", at=2)
+        store.history.tag("first", at=1)
+        store.history.tag("second", at=2)
         result = bring(target, lines_of(store, first=2))
         assert result.skipped == {"putTag": 1}
-        assert set(target.tags()) == {"second"}
+        assert set(target.history.tags()) == {"second"}
 
 
 def test_an_export_from_the_middle_lacks_what_came_before() -> None:
@@ -355,7 +357,7 @@ def test_scores_of_reranked_frames_stay_with_their_frames() -> None:
 
 def test_attachments_come_along() -> None:
     with cerata.open(":memory:") as store, other() as target:
-        store.put_frame(b"\x00 bytes", search_text="bytes")
+        store.put_frame(b"\x00 bytes", options=cerata.PutOptions(search_text="bytes"))
         bring(target, lines_of(store))
         [frame] = [frame for frame in target.frames() if frame.search_text == "bytes"]
-        assert target.content(frame.id) == b"\x00 bytes"
+        assert target.files.content(frame.id) == b"\x00 bytes"

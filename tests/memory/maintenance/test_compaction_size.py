@@ -47,7 +47,7 @@ def test_no_compaction_grows_a_file(
 
 def grown(store: cerata.Store, path: Path) -> None:
     before = path.stat().st_size
-    result = store.compact()
+    result = store.upkeep.compact()
     size = path.stat().st_size
     assert (result.before, result.after) == (before, size)
     assert result.done == (size < before)
@@ -59,8 +59,8 @@ def test_contents_are_given_up_though_the_file_may_grow(tmp_path: Path) -> None:
     with cerata.open(str(path)) as store:
         store.delete(store.put_frame("secret words"))
         store.checkpoint()
-        store.compact()
-        result = store.compact(horizon="HEAD")
+        store.upkeep.compact()
+        result = store.upkeep.compact(horizon="HEAD")
         assert (result.done, result.dropped) == (True, 1)
         assert result.after == path.stat().st_size
     assert b"secret words" not in path.read_bytes()

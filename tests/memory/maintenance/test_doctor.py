@@ -71,7 +71,7 @@ def test_a_bad_header_page_is_mended_in_place(file: Path, page: int) -> None:
 def test_a_damaged_index_is_made_again_from_the_log(file: Path) -> None:
     """The log has everything; only time is lost."""
     with cerata.open(file, mode="r") as store:
-        digests = store.digests()
+        digests = store.stream.digests()
         toc = store._log.toc()
         [key] = [key for key in toc.projections if key.startswith("fulltext/")]
         ref = next(ref for ref, _ in chunk_refs(store._log.file, toc.saved(key)))
@@ -81,14 +81,14 @@ def test_a_damaged_index_is_made_again_from_the_log(file: Path) -> None:
     assert "rebuilt fulltext from the log" in done.done
     assert done.after.healthy
     with cerata.open(file, mode="r") as store:
-        assert store.digests() == digests
+        assert store.stream.digests() == digests
         assert store.verify().ok
 
 
 def test_what_is_made_of_the_events_is_mended_by_a_copy(file: Path, tmp_path: Path) -> None:
     """A table that no verb makes anew in place: the copy has all events, and makes its own."""
     with cerata.open(file) as store:
-        store.put_frame("keyed", key="k")
+        store.put_frame("keyed", options=cerata.PutOptions(key="k"))
         store.checkpoint()
         ref = store._log.toc().keys[0]
     flip(file, ref.offset + ref.length // 2)
@@ -99,7 +99,7 @@ def test_what_is_made_of_the_events_is_mended_by_a_copy(file: Path, tmp_path: Pa
     assert repair(str(file), to=str(new)).after.healthy
     with cerata.open(new) as store:
         assert store.head.seq == 7
-        assert not store.put_frame("keyed", key="k").added
+        assert not store.put_frame("keyed", options=cerata.PutOptions(key="k")).added
 
 
 class TestLoss:
@@ -125,7 +125,7 @@ class TestLoss:
         matrix = np.random.default_rng(3).standard_normal((count, 128)).astype(np.float32)
         with cerata.open(path) as store:
             store.put_frames(["before", "it"])
-            store.put_frames(["text"] * count, embeddings=matrix, space="s")
+            store.put_frames(["text"] * count, vectors=cerata.Vectors(dense=matrix, space="s"))
             store._log.seal()
         flip(path, path.read_bytes().rindex(matrix[1].tobytes()) + 200)
         found = diagnose(str(path))
@@ -144,7 +144,7 @@ class TestLoss:
         data = np.random.default_rng(3).bytes(size)
         with cerata.open(path) as store:
             store.put_frames(["before", "it"])
-            store.put_frame(data, search_text="bytes")
+            store.put_frame(data, options=cerata.PutOptions(search_text="bytes"))
             body = UnknownBody(kind="unknownKind", kind_version=1, data=b"\x80")
             store._log.append([Draft(body, attachments=(b"not named" * 9,))])
             store._log.seal()

@@ -35,7 +35,10 @@ def test_views_serve_up_to_a_hole_and_refuse_only_what_lies_beyond(
 ) -> None:
     """Views before the hole raised too, since a fold gave up all that it had read."""
     path, whole = holed
-    with cerata.open(path, mode="r", salvage=salvage) as store, cerata.open(whole) as other:
+    with (
+        cerata.open(path, mode="r", options=cerata.OpenOptions(salvage=salvage)) as store,
+        cerata.open(whole) as other,
+    ):
         seqs = list[int]()
         with pytest.raises(Corrupt):
             seqs.extend(event.seq for event in store.log())
@@ -80,7 +83,7 @@ def test_a_hole_below_a_damaged_checkpoint_is_the_same_hole(holed: tuple[Path, P
     for offset in (segment.offset + segment.length // 2, *(page + 100 for page in pages)):
         data[offset] ^= 1
     path.write_bytes(data)
-    with cerata.open(path, mode="r", salvage=True) as store:
+    with cerata.open(path, mode="r", options=cerata.OpenOptions(salvage=True)) as store:
         assert store.at(10).frame(10).text.startswith("frame9")
         with pytest.raises(Corrupt, match="damaged after event"):
             len(store)

@@ -17,7 +17,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 import cerata
-from cerata import Agent, Filter, Hit, Store, View
+from cerata import Agent, Filter, Hit, Store, View, agents
 from cerata.engine.environment import Environment
 from cerata.engine.memory_storage import MemoryStorage
 from cerata.projections.fulltext.query import Query
@@ -74,17 +74,17 @@ def fill(store: Store, clock: contexts.Clock, draw: Random) -> None:
         )
     facts = store.facts()
     store.retract_fact(draw.choice(facts).id)
-    store.merge_entities("Bobby", "Bob")
-    store.put_entity("Alice", aliases=["Ally"])
+    store.graph.merge("Bobby", "Bob")
+    store.graph.name("Alice", aliases=["Ally"])
     with Agent(store, "helper").session("s-1", thread="harbour") as session:
         session.exchange("When is the harbour plan due?", "On Tuesday, in Porto.")
         session.exchange("And the tax receipts?", "In the blue folder of Alice.")
-    store.link(facts[1].id, "supports", facts[2].id)
+    store.graph.link(facts[1].id, "supports", facts[2].id)
     store.checkpoint()
     contexts.put_notes(store, clock, draw, 8)
     store.assert_fact("Bob", "lives in", "Porto", evidence=[notes[2]])
     for frame in draw.sample(notes, 5):
-        store.record_access(frame)
+        agents.record_access(store, frame)
 
 
 def drawn_case(view: View | Store, draw: Random) -> Case:
@@ -104,8 +104,8 @@ def drawn_case(view: View | Store, draw: Random) -> Case:
         "min_cosine": None if mode == "text" else draw.choice((None, None, None, None, 0.2)),
         "rerank": draw.choice((None, None, {9: 2.0, 3: 1.0})),
     }
-    if draw.random() < 0.2:
-        options["embedding"] = [draw.random() for _ in range(8)]
+    embedding = [draw.random() for _ in range(8)] if draw.random() < 0.2 else None
+    options = as_values(options, embedding)
     question: str | Query = draw.choice(QUESTIONS)
     if draw.random() < 0.15:
         question = cerata.query(draw.choice(QUERIES))
@@ -119,10 +119,27 @@ def drawn_case(view: View | Store, draw: Random) -> Case:
     return Case(question, options, draw.choice(NAMES), of_facts, ids)
 
 
+def as_values(drawn: dict[str, Any], embedding: list[float] | None) -> dict[str, Any]:
+    """Return drawn options as the arguments of `search`."""
+    more = Filter(
+        content=drawn["when"],
+        include_superseded=drawn["include_superseded"],
+        include_deleted=drawn["include_deleted"],
+    )
+    where: Filter | None = drawn["where"]
+    return {
+        **{name: drawn[name] for name in ("mode", "k", "profile", "rerank")},
+        "where": more if where is None else where & more,
+        "page": cerata.Page(offset=drawn["offset"], group_by=drawn["group_by"]),
+        "floor": drawn["min_score"],
+        "vectors": cerata.Vectors(dense=embedding, min_cosine=drawn["min_cosine"]),
+    }
+
+
 def plain_hit(view: View | Store, hit: Hit) -> Any:
     """Return all that a caller can see of a hit."""
     grouped = contexts.attempt(lambda: {"hits": [each.id for each in hit.grouped]})
-    explained = contexts.attempt(lambda: view.explain(hit).to_dict())
+    explained = contexts.attempt(lambda: view.history.explain(hit).to_dict())
     read = contexts.attempt(lambda: {"span": hit.span, "highlights": hit.highlights})
     return hit.id, hit.score, hit.lanes, hit.cosine, grouped, explained, read
 
@@ -140,7 +157,7 @@ def answer(view: View | Store, case: Case) -> dict[str, Any]:
         return {"facts": [str(fact.to_dict()) for fact in facts]}
 
     def near() -> dict[str, Any]:
-        hits = view.search_facts(str(case.question))
+        hits = view.graph.search(str(case.question))
         return {"near": [(hit.fact.id, hit.score, hit.named) for hit in hits]}
 
     with warnings.catch_warnings(record=True) as caught:
@@ -179,7 +196,7 @@ def byte_lines(seed: int, count: int) -> Iterator[str]:
             store.checkpoint()
             store.checkpoint()
             store.delete(next(iter(store.frames())).id)
-            digests = sorted(map(str, store.digests().items()))
+            digests = sorted(map(str, store.stream.digests().items()))
         file = place.storage.open("a.cera", mode="r")
         data = file.read_at(0, file.size())
         whole = sha256(data + "".join(digests).encode()).hexdigest()

@@ -11,6 +11,7 @@ import sys
 import warnings
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import sha256
@@ -115,21 +116,32 @@ def put_notes(store: Store, clock: Clock, draw: Random, count: int) -> list[int]
         if number % 9 == 0:
             text = f"{long} {number}" if draw.random() < 0.7 else long.upper()
         now = clock.go_on(draw)
-        options: dict[str, Any] = {"title": draw.choice(TITLES), "uri": draw.choice(PLACES)}
+        named: dict[str, Any] = {"title": draw.choice(TITLES), "uri": draw.choice(PLACES)}
+        options: dict[str, Any] = {}
         if draw.random() < 0.3:
             options["created"] = now - timedelta(hours=draw.randrange(100))
         if draw.random() < 0.1:
-            options["role"] = draw.choice(ROLES)
+            named["role"] = draw.choice(ROLES)
         if draw.random() < 0.1:
             options["scope"] = {"user": "anna"}
         if draw.random() < 0.05:
             options["expires"] = now + timedelta(hours=40)
         if number % 14 == 5:
             options["search_text"] = draw.choice((None, "a picture of the harbour plan", " "))
-            frames.append(store.put_frame(text.encode(), kind="image", **options).id)
+            frames.append(
+                store.put_frame(
+                    text.encode(), kind="image", options=cerata.PutOptions(**options), **named
+                ).id
+            )
         else:
-            frames.append(store.put_frame(text, **options).id)
+            frames.append(store.put_frame(text, options=cerata.PutOptions(**options), **named).id)
     return frames
+
+
+def of_session(created: datetime, **named: Any) -> dict[str, Any]:
+    """Return what names a turn's session, as arguments of `put_frame`."""
+    metadata = named.pop("metadata", None)
+    return {"metadata": metadata, "options": cerata.PutOptions(created=created, **named)}
 
 
 def put_turns(store: Store, clock: Clock, draw: Random, count: int) -> list[int]:
@@ -154,9 +166,8 @@ def put_turns(store: Store, clock: Clock, draw: Random, count: int) -> list[int]
                     (text_of(draw, 25), f"The plan {number} is on Tuesday.", draw.choice(ODD))
                 ),
                 role=draw.choice(ROLES[: 2 if draw.random() < 0.8 else None]),
-                created=created,
                 title=draw.choice(TITLES) if draw.random() < 0.2 else None,
-                **named[draw.choice((0, 0, 0, 1, 2, 3, 4, 5, 6))],
+                **of_session(created, **named[draw.choice((0, 0, 0, 1, 2, 3, 4, 5, 6))]),
             ).id
         )
     return frames
@@ -203,23 +214,28 @@ def drawn_case(view: View | Store, draw: Random, *, chosen: bool) -> Case:
     """Draw a question, options, and if ``chosen`` the frames."""
     options: dict[str, Any] = {
         "max_tokens": draw.choice((1, 12, 20, 60, 200, 700, 2000, 8000)),
-        "entry_tokens": draw.choice((4, 30, 100, 480, 480, 2000)),
-        "form": draw.choice(("text", "markdown")),
+        "layout": cerata.Layout(
+            entry_tokens=draw.choice((4, 30, 100, 480, 480, 2000)),
+            form=draw.choice(("text", "markdown")),
+        ),
         "policy": draw.choice(
             (None, None, "tiered", "whole 1", "tiered 1", "whole 2", "tiered 2", OFTEN, NEVER)
         ),
-        "order": draw.choice(("score", "score", "time")),
-        "framing": draw.random() < 0.3,
-        "neighbours": draw.choice((0, 0, 0, 1, 3)),
-        "include_superseded": draw.random() < 0.3,
-        "floor": draw.choice((True, False)),
     }
+    options["layout"] = replace(
+        options["layout"],
+        order=draw.choice(("score", "score", "time")),
+        framing=draw.random() < 0.3,
+        neighbours=draw.choice((0, 0, 0, 1, 3)),
+    )
+    options["where"] = cerata.Filter(include_superseded=draw.random() < 0.3)
+    options["floor"] = draw.choice((True, False))
     frames = None
     if chosen:
-        every = [frame.id for frame in view.frames(include_superseded=True)]
-        if not options["include_superseded"]:
+        every = [frame.id for frame in view.frames(where=cerata.Filter(include_superseded=True))]
+        if not options["where"].include_superseded:
             every = [frame.id for frame in view.frames()]
-        chunks = [chunk for frame in every for chunk in view.chunks(frame).values()]
+        chunks = [chunk for frame in every for chunk in view.files.chunks(frame).values()]
         every += draw.choice(([], chunks))
         count = draw.choice((1, 5, 40, 200))
         frames = tuple(draw.sample(every, min(count, len(every))))

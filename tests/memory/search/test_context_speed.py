@@ -54,13 +54,13 @@ def test_a_text_is_read_without_a_look_at_the_vectors_of_its_batch(tmp_path: Pat
     vectors = np.random.default_rng(8).standard_normal((100, 384)).astype(np.float32)
     with cerata.open(path) as store:
         for _ in range(4):
-            store.put_frames(texts(100), embeddings=vectors, space="s")
+            store.put_frames(texts(100), vectors=cerata.Vectors(dense=vectors, space="s"))
     with cerata.open(path, mode="r") as store:
         assert len(store.recall("harbour").items) > 5
         opened = list(store._log.file._segments._segments.values())
         with_vectors = [segment for segment in opened if segment.has_attachments]
         assert with_vectors
         assert not any("_attached" in vars(segment) for segment in with_vectors)
-        assert store.embedding(5) is not None
+        assert store.embeddings.of(5) is not None
         with_vectors[0].attachments(3)
         assert "_attached" in vars(with_vectors[0])

@@ -1,5 +1,6 @@
 """Contexts of a memory: a policy says how each entry is told, and the same basis tells the same."""
 
+import dataclasses
 import json
 import os
 import shutil
@@ -7,14 +8,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cerata
-from cerata import ContextPolicy, Entity, Omission, Store
+from cerata import ContextPolicy, Entity, Omission, Store, agents
 from cerata.engine.events import RecallContext
 from cerata.engine.salted_hashes import context_hash
 from cerata.memory.snapshot.snapshot import Snapshot
@@ -30,7 +31,7 @@ NOTE = (
 TOLD: tuple[dict[str, Any], ...] = (
     {},
     {"policy": "tiered"},
-    {"policy": "tiered", "order": "time", "framing": True, "form": "markdown"},
+    {"policy": "tiered", "layout": cerata.Layout(order="time", framing=True, form="markdown")},
     {"policy": ContextPolicy("mine", 1, shorten=True, gist_tokens=60), "max_tokens": 300},
 )
 
@@ -41,14 +42,18 @@ def fill(store: Store) -> None:
     """Notes of many ages, some of them said twice, one of them used, and a fact."""
     for number in range(12):
         created = f"20{10 + number:02}-03-01"
-        store.put_frame(f"Note {number}. {NOTE}", created=created, tags=[f"t{number % 3}"])
-    store.put_frame("The bridge is closed today.", created="2011-01-01")
+        store.put_frame(
+            f"Note {number}. {NOTE}",
+            tags=[f"t{number % 3}"],
+            options=cerata.PutOptions(created=created),
+        )
+    store.put_frame("The bridge is closed today.", options=cerata.PutOptions(created="2011-01-01"))
     store.put_frame("The  bridge is closed TODAY.")
-    store.put_frame(b"12345", search_text="bridge")
-    store.put_frame(b"123456", search_text="")
+    store.put_frame(b"12345", options=cerata.PutOptions(search_text="bridge"))
+    store.put_frame(b"123456", options=cerata.PutOptions(search_text=""))
     store.remember("# Bridge\n\n## When\n" + NOTE * 3, title="Bridge")
     store.assert_fact("bridge", "opens in", Entity("may"), evidence=[1])
-    store.record_access(3, 5)
+    agents.record_access(store, 3, 5)
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +68,7 @@ import json, sys
 import cerata
 from tests.memory.search.test_contexts import TOLD
 with cerata.open(sys.argv[1], mode="r") as store:
-    view = store.at if sys.argv[2] == "saved" else store.replay
+    view = store.at if sys.argv[2] == "saved" else store.stream.replay
     said = [view(int(sys.argv[3])).recall("when does the bridge open?", **told) for told in TOLD]
     print(json.dumps([one.to_dict() for one in said]))
 """
@@ -105,7 +110,8 @@ def test_the_same_basis_tells_the_same_in_another_process_without_any_checkpoint
 def test_within_any_budget_all_that_was_found_is_told_once_or_left_out_for_a_reason(
     store: Store, max_tokens: int, told: dict[str, Any], query: str, lead: bool
 ) -> None:
-    told = told | {"max_tokens": max_tokens, "framing": lead}
+    layout = dataclasses.replace(told.get("layout", cerata.Layout()), framing=lead)
+    told = told | {"max_tokens": max_tokens, "layout": layout}
     context = store.recall(query, **told)
     assert context.tokens == tokenizer().count(context.text) <= max_tokens
     shown = [one for item in context.items for one in (item.id, *item.joined)]
@@ -127,7 +133,7 @@ def test_a_context_without_room_for_an_entry_is_empty_and_says_so(store: Store) 
     assert context.confidence == "clear"
     assert context.notices == ("no entry fits max_tokens=1: pass a larger budget",)
     assert store.recall("bridge", max_tokens=100).notices == ()
-    assert store.recall("bridge", max_tokens=1, framing=True).text == ""
+    assert store.recall("bridge", max_tokens=1, layout=cerata.Layout(framing=True)).text == ""
 
 
 @pytest.mark.parametrize("told", TOLD)
@@ -146,12 +152,14 @@ def test_what_was_shown_is_made_again_from_the_event(told: dict[str, Any]) -> No
         again = store.at(body.basis).recall(
             body.query,
             max_tokens=body.max_tokens,
-            entry_tokens=body.entry_tokens,
-            form=body.form,  # type: ignore[arg-type]
-            order=body.order,  # type: ignore[arg-type]
-            framing=body.framing,
             policy=policy if isinstance(policy, ContextPolicy) else label,
             profile=body.profile,
+            layout=cerata.Layout(
+                entry_tokens=body.entry_tokens,
+                form=cast("Any", body.form),
+                order=cast("Any", body.order),
+                framing=body.framing,
+            ),
         )
         shown = (*body.frames, *body.facts)
         salts = [one.salt for seq in shown for one in store.log(seq, seq)]
@@ -177,8 +185,8 @@ def test_a_tier_follows_from_age_and_use(store: Store) -> None:
 def test_ages_are_counted_to_the_last_event_and_not_to_the_clock() -> None:
     """Else the same basis would tell another thing next week."""
     with cerata.open(":memory:") as store:
-        store.put_frame(f"Note. {NOTE}", created="2020-01-01")
-        store.put_frame(f"Other note. {NOTE}", created="2020-01-02")
+        store.put_frame(f"Note. {NOTE}", options=cerata.PutOptions(created="2020-01-01"))
+        store.put_frame(f"Other note. {NOTE}", options=cerata.PutOptions(created="2020-01-02"))
         then = store.at("HEAD").recall("note", policy="tiered 1")
         assert [item.tier for item in then.items] == ["line", "line"]
         assert store.at(2).recall("note", policy="tiered 1").text == then.text
@@ -197,25 +205,29 @@ def test_what_is_said_twice_is_told_once(store: Store) -> None:
 
 
 def test_framing_stands_first_and_is_counted(store: Store) -> None:
-    plain, framed = (store.recall("bridge", framing=one) for one in (False, True))
+    plain, framed = (
+        store.recall("bridge", layout=cerata.Layout(framing=one)) for one in (False, True)
+    )
     assert framed.text.startswith(framing.FOUND)
     assert (plain.framed, framed.framed) == (False, True)
     assert framed.tokens == tokenizer().count(framed.text) <= 1_500
-    assert store.recall("?", framing=True).text.startswith(framing.FALLBACK)
+    assert store.recall("?", layout=cerata.Layout(framing=True)).text.startswith(framing.FALLBACK)
     for query in ("zebra", "of the"):
-        assert store.recall(query, framing=True).text == framing.EMPTY
+        assert store.recall(query, layout=cerata.Layout(framing=True)).text == framing.EMPTY
     with cerata.open(":memory:") as empty:
-        nothing = empty.recall("zebra", framing=True)
+        nothing = empty.recall("zebra", layout=cerata.Layout(framing=True))
         assert (nothing.text, nothing.items) == (framing.EMPTY, ())
         assert nothing.tokens == tokenizer().count(framing.EMPTY)
-    small = store.recall("bridge", framing=True, max_tokens=80)
+    small = store.recall("bridge", max_tokens=80, layout=cerata.Layout(framing=True))
     assert not small.framed
     assert small.items
 
 
 def test_order_by_time_is_by_when_it_was_said(store: Store) -> None:
     """The newest stand in for what was not found, and then the earliest of them comes first."""
-    by_time, by_score = (store.recall("?", order=one, max_tokens=9_999) for one in ORDERS)
+    by_time, by_score = (
+        store.recall("?", max_tokens=9_999, layout=cerata.Layout(order=one)) for one in ORDERS
+    )
     assert by_time.fallback
     times = [store.frame(item.id).created for item in by_time.items]
     assert times == sorted(times)
@@ -227,7 +239,7 @@ def test_a_policy_order_or_form_that_there_is_not_is_refused(store: Store) -> No
     with pytest.raises(cerata.InvalidInput, match="no context policy 'tierd'"):
         store.recall("x", policy="tierd")
     with pytest.raises(cerata.InvalidInput, match=r"order must be .* not 'newest'"):
-        store.recall("x", order="newest")  # type: ignore[arg-type]
+        store.recall("x", layout=cerata.Layout(order="newest"))  # type: ignore[arg-type]
 
 
 def test_a_keyed_block_that_recalls_what_it_put_can_be_run_again() -> None:
@@ -249,7 +261,9 @@ def test_children_of_one_frame_with_spans_of_their_own_do_not_join() -> None:
     with cerata.open(":memory:") as store:
         parent = store.put_frame("dialogue").id
         for text in ("Alpha tea is green.", "Gamma tea is black."):
-            store.put_frame(text, parent=parent, metadata={"span": [0, len(text)]})
+            store.put_frame(
+                text, metadata={"span": [0, len(text)]}, options=cerata.PutOptions(parent=parent)
+            )
         assert "Gamma" in store.recall("tea").text
 
 
@@ -264,10 +278,10 @@ def test_accesses_in_a_transaction_are_folded_once(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Snapshot, "user_projection", count)
     with cerata.open(":memory:") as store:
         store.put_frames([f"tea {number}" for number in range(30)])
-        store.record_access(*range(1, 31))
+        agents.record_access(store, *range(1, 31))
         with store.transaction():
             store.put_frame("tea")
-            store.accesses()
+            agents.accesses(store)
             store.recall("tea", policy="tiered")
     assert len(folded) <= 4
 
@@ -276,8 +290,10 @@ def test_accesses_in_a_transaction_are_folded_once(monkeypatch: pytest.MonkeyPat
 def test_an_approximate_recall_says_so() -> None:
     """It could not be made again: nothing said that a graph had chosen."""
     with cerata.open(":memory:") as store:
-        store.put_frame("tea", embedding=[1.0, 0.0], space="toy")
-        context = store.recall("tea", embedding=[1.0, 0.0], approximate=True, record=True)
+        store.put_frame("tea", vectors=cerata.Vectors(dense=[1.0, 0.0], space="toy"))
+        context = store.recall(
+            "tea", record=True, vectors=cerata.Vectors(dense=[1.0, 0.0], approximate=True)
+        )
         assert context.recorded is not None
         [event] = store.log(context.recorded, context.recorded)
         assert isinstance(event.body, RecallContext)

@@ -28,14 +28,16 @@ def chain(store: Store) -> list[int]:
     names = ["Ann", "Acme", "Paris", "Seine", "sea"]
     ids: list[int] = []
     for place, (subject, object_) in enumerate(pairwise(names)):
-        frame = store.put_frame(f"Line {place}.", role="user", track="talk")
+        frame = store.put_frame(
+            f"Line {place}.", role="user", options=cerata.PutOptions(track="talk")
+        )
         store.assert_fact(subject, "leads to", Entity(object_), evidence=[frame])
         ids.append(frame.id)
     return ids
 
 
 def explained(store: Store, question: str, profile: Profile | str) -> dict[int, Explanation]:
-    return {hit.id: store.explain(hit) for hit in store.search(question, profile=profile)}
+    return {hit.id: store.history.explain(hit) for hit in store.search(question, profile=profile)}
 
 
 # --- the lane of the graph -----------------------------------------------------------------------
@@ -70,7 +72,7 @@ def test_the_shortest_way_counts_and_merged_names_are_one_entity(store: Store) -
     store.assert_fact("Acme", "based in", Entity("Paris"), evidence=[frame])
     store.assert_fact("Ann", "works at", Entity("Acme Inc"))
     assert [*explained(store, "Where is Ann?", GRAPH)] == []
-    store.merge_entities("Acme Inc", "Acme")
+    store.graph.merge("Acme Inc", "Acme")
     assert explained(store, "Where is Ann?", GRAPH)[frame.id].lanes[1].share == 0.5
     store.assert_fact("Ann", "likes", Entity("Paris"), evidence=[frame])
     assert explained(store, "Where is Ann?", GRAPH)[frame.id].lanes[1].share == 1
@@ -95,7 +97,7 @@ def test_facts_that_are_retracted_or_not_true_lead_nowhere(store: Store) -> None
 
 def test_a_value_that_another_replaced_leads_nowhere(store: Store) -> None:
     """Both values are stated without an end; the later one ends the earlier."""
-    store.declare_predicate("lives in", functional=True)
+    store.graph.declare("lives in", functional=True)
     frames = [store.put_frame(f"Line {place}.").id for place in range(2)]
     for year, (city, frame) in enumerate(zip(("Paris", "Rome"), frames, strict=True), start=2020):
         store.assert_fact("Ann", "lives in", city, valid_from=f"{year}-01-01", evidence=[frame])
@@ -110,12 +112,23 @@ def test_no_way_passes_a_fact_that_the_filter_or_the_scope_leaves_out(store: Sto
     chat = store.put_frame("Line.", kind="chat")
     store.assert_fact("Ann", "works at", Entity("Acme"), evidence=[code])
     store.assert_fact("Acme", "based in", Entity("Paris"), evidence=[chat])
-    assert len(store.search("Ann", profile=GRAPH, group_by="frame")) == 2
-    assert store.search("Ann", profile=GRAPH, where=Filter(kind="chat"), group_by="frame") == []
-    anna = store.put_frame("Line.", scope={"user": "anna"})
-    store.assert_fact("Bob", "knows", Entity("Cy"), evidence=[anna], scope={"user": "anna"})
+    assert len(store.search("Ann", profile=GRAPH, page=cerata.Page(group_by="frame"))) == 2
+    assert (
+        store.search(
+            "Ann", profile=GRAPH, where=Filter(kind="chat"), page=cerata.Page(group_by="frame")
+        )
+        == []
+    )
+    anna = store.put_frame("Line.", options=cerata.PutOptions(scope={"user": "anna"}))
+    store.assert_fact(
+        "Bob",
+        "knows",
+        Entity("Cy"),
+        evidence=[anna],
+        options=cerata.FactOptions(scope={"user": "anna"}),
+    )
     ben = store.at("HEAD").within({"user": "ben"})
-    assert ben.search("Bob", profile=GRAPH, group_by="frame") == []
+    assert ben.search("Bob", profile=GRAPH, page=cerata.Page(group_by="frame")) == []
 
 
 def test_drafts_of_a_transaction_are_found(store: Store) -> None:
@@ -139,13 +152,18 @@ def test_the_profile_is_the_default_with_the_graph_and_the_boosts() -> None:
 def test_all_parts_add_up_to_the_score(store: Store) -> None:
     ids = chain(store)
     space = "toy@1/2/cosine"
-    near = store.put_frame("Ann speaks.", role="user", track="talk", embedding=[1, 0], space=space)
-    hits = store.search("Where is Ann?", profile=NAME, embedding=[1, 0.1])
+    near = store.put_frame(
+        "Ann speaks.",
+        role="user",
+        vectors=cerata.Vectors(dense=[1, 0], space=space),
+        options=cerata.PutOptions(track="talk"),
+    )
+    hits = store.search("Where is Ann?", profile=NAME, vectors=cerata.Vectors(dense=[1, 0.1]))
     assert {hit.id for hit in hits} >= {near.id, *ids[:3]}
     lanes: set[str] = set()
     signals: set[str] = set()
     for hit in hits:
-        explanation = store.explain(hit)
+        explanation = store.history.explain(hit)
         assert explanation.profile.label == "continuity 1"
         parts = [lane.added for lane in explanation.lanes]
         parts += [signal.added for signal in explanation.signals]
@@ -159,11 +177,18 @@ def test_all_parts_add_up_to_the_score(store: Store) -> None:
 def test_a_boost_moves_a_frame_up_by_its_weight_in_steps(store: Store) -> None:
     """Of two equal lines, that of the conversation in progress comes first."""
     for track in ("old", "new"):
-        store.put_frame("The boat is in the harbour.", role="user", track=track)
-    assert [hit.id for hit in store.search("the boat", group_by="frame")] == [1, 2]
-    hits = store.search("the boat", profile=NAME, group_by="frame")
+        store.put_frame(
+            "The boat is in the harbour.", role="user", options=cerata.PutOptions(track=track)
+        )
+    assert [hit.id for hit in store.search("the boat", page=cerata.Page(group_by="frame"))] == [
+        1,
+        2,
+    ]
+    hits = store.search("the boat", profile=NAME, page=cerata.Page(group_by="frame"))
     assert [hit.id for hit in hits] == [2, 1]
-    new, old = ({each.signal: each.added for each in store.explain(hit).signals} for hit in hits)
+    new, old = (
+        {each.signal: each.added for each in store.history.explain(hit).signals} for hit in hits
+    )
     assert new.pop("thread") == 0.05 * OPTIONAL_SIGNALS["thread"]
     assert new.keys() == old.keys() == {"short", "recency"}
 
@@ -173,17 +198,26 @@ def test_a_recorded_recall_is_equal_again(store: Store) -> None:
     for number in range(3):
         text = f"The boat number {number} is in the harbour."
         space = "toy@1/2/cosine"
-        store.put_frame(text, role="user", track="talk", embedding=[1.0, 0.0], space=space)
+        store.put_frame(
+            text,
+            role="user",
+            vectors=cerata.Vectors(dense=[1.0, 0.0], space=space),
+            options=cerata.PutOptions(track="talk"),
+        )
     ids = chain(store)
-    context = store.recall("Which boat has Ann?", profile=NAME, embedding=[0.3, 1.0], record=True)
+    context = store.recall(
+        "Which boat has Ann?", profile=NAME, record=True, vectors=cerata.Vectors(dense=[0.3, 1.0])
+    )
     assert {ids[0], 1} <= {item.id for item in context.items}
     assert context.recorded is not None
     event = next(store.log(context.recorded, context.recorded)).body
     assert isinstance(event, RecallContext)
     assert (event.profile, event.profile_version) == (NAME, 1)
-    store.put_frame("The boat of Ann.", role="user", track="talk")
+    store.put_frame("The boat of Ann.", role="user", options=cerata.PutOptions(track="talk"))
     again = store.at(event.basis).recall(
-        event.query, profile=f"{event.profile} {event.profile_version}", embedding=[0.3, 1.0]
+        event.query,
+        profile=f"{event.profile} {event.profile_version}",
+        vectors=cerata.Vectors(dense=[0.3, 1.0]),
     )
     assert (again.text, again.items) == (context.text, context.items)
 

@@ -19,7 +19,7 @@ __all__ = ["many"]  # a fixture
 def test_equal_contents_take_one_place(many: Store, place: int) -> None:
     """A text under several URIs took as many places, and other texts were not on the page."""
     query, more = QUESTIONS[place]
-    whole = many.search(query, k=600, group_by="frame", **more)
+    whole = many.search(query, k=600, page=cerata.Page(group_by="frame"), **more)
     best: dict[str, int] = {}
     for hit in whole:
         best.setdefault(hit.text, hit.id)
@@ -29,7 +29,7 @@ def test_equal_contents_take_one_place(many: Store, place: int) -> None:
         assert [hit.id for hit in hits] == [*best.values()][:k]
         assert all(hit.text == same.text for hit in hits for same in hit.grouped)
     fifth = many.search(query, k=6, **more)[5]
-    after = many.search(query, k=4, after=fifth, **more)
+    after = many.search(query, k=4, page=cerata.Page(after=fifth), **more)
     assert [hit.id for hit in after] == [*best.values()][6:10]
 
 
@@ -37,7 +37,7 @@ def test_equal_contents_take_one_place(many: Store, place: int) -> None:
 def test_a_hit_has_its_equals_from_beyond_the_page(many: Store, place: int) -> None:
     """A page without two equal texts is not grouped, and yet a hit names its equals."""
     query, more = QUESTIONS[place]
-    whole = many.search(query, k=128, group_by="frame", **more)
+    whole = many.search(query, k=128, page=cerata.Page(group_by="frame"), **more)
     [hit] = many.search(query, k=1, **more)
     equal = [each for each in whole if each.text == hit.text]
     assert [(each.id, each.score) for each in (hit, *hit.grouped)][: len(equal)] == [
@@ -46,7 +46,7 @@ def test_a_hit_has_its_equals_from_beyond_the_page(many: Store, place: int) -> N
     assert len(hit.grouped) > 0
     further = hit.grouped[-1]
     assert further.grouped == ()
-    assert many.explain(further).score == further.score
+    assert many.history.explain(further).score == further.score
     copy: Hit = pickle.loads(pickle.dumps(hit))
     assert copy.to_dict() == hit.to_dict()
     assert [each.id for each in copy.grouped] == [each.id for each in hit.grouped]
@@ -81,12 +81,16 @@ def test_only_current_frames_of_equal_text_are_equal() -> None:
     """A closed version answers for itself, and bytes have no text, however equal they are."""
     with cerata.open(":memory:") as store:
         for name in "ab":
-            store.put_frame(b"blue", search_text="The ferry is blue.", uri=f"bytes:{name}")
+            store.put_frame(
+                b"blue",
+                uri=f"bytes:{name}",
+                options=cerata.PutOptions(search_text="The ferry is blue."),
+            )
         store.put_frame("blue", uri="text:bytes")
         first = store.put_frame("The ferry is blue.", uri="note:1")
         second = store.supersede(first, "The ferry is blue.")
         third = store.put_frame("The ferry is blue.", uri="note:2")
-        hits = store.search("blue ferry", include_superseded=True)
+        hits = store.search("blue ferry", where=Filter(include_superseded=True))
         assert len(hits) == 5
         grouped = {hit.id: [each.id for each in hit.grouped] for hit in hits}
         assert grouped.pop(second.id) == [third.id]
@@ -105,7 +109,10 @@ def test_chunks_are_equal_if_their_document_was_split_alike() -> None:
             store.remember(long, kind=kind, uri=f"{kind}:{store.head.seq}")
         hits = store.search("ferry leaves", k=100)
         assert all(hit.text == each.text for hit in hits for each in hit.grouped)
-        texts = {hit.text for hit in store.search("ferry leaves", k=100, group_by="frame")}
+        texts = {
+            hit.text
+            for hit in store.search("ferry leaves", k=100, page=cerata.Page(group_by="frame"))
+        }
         assert {hit.text for hit in hits} == texts
         assert sum(len(hit.grouped) for hit in hits) >= 8
 
@@ -113,18 +120,20 @@ def test_chunks_are_equal_if_their_document_was_split_alike() -> None:
 def test_vectors_of_equal_texts_take_one_place() -> None:
     """The text is what a person reads, so vectors of the caller do not part equal texts."""
     with cerata.open(":memory:") as store:
-        store.put_frame("tea", embedding=[1, 0], space="toy")
-        store.put_frame("tea", embedding=[0, 1], space="toy")
-        [hit] = store.search("", embedding=[0, 1])
+        store.put_frame("tea", vectors=cerata.Vectors(dense=[1, 0], space="toy"))
+        store.put_frame("tea", vectors=cerata.Vectors(dense=[0, 1], space="toy"))
+        [hit] = store.search("", vectors=cerata.Vectors(dense=[0, 1]))
         assert (hit.id, [each.id for each in hit.grouped]) == (2, [1])
-        hits = store.search("", embedding=[0, 1], group_by="frame")
+        hits = store.search(
+            "", vectors=cerata.Vectors(dense=[0, 1]), page=cerata.Page(group_by="frame")
+        )
         assert [(each.id, each.grouped) for each in hits] == [(2, ()), (1, ())]
 
 
 @pytest.mark.parametrize("group_by", [None, "", "title", "Content", True, ["content"], 1])
 def test_an_unknown_grouping_is_refused(many: Store, group_by: Any) -> None:
     with pytest.raises(cerata.InvalidInput, match="group_by must be") as caught:
-        many.search("gold", group_by=group_by)
+        many.search("gold", page=cerata.Page(group_by=group_by))
     assert "'frame'" in str(caught.value)
 
 
@@ -133,7 +142,9 @@ def test_distinct_texts_cost_no_look_up_of_each() -> None:
     with cerata.open(":memory:") as store:
         store.put_frames([f"The ferry {n} is blue." for n in range(1_000)])
         store.search("blue ferry")
-        by_frame = python_calls(lambda: store.search("blue ferry", group_by="frame"))
+        by_frame = python_calls(
+            lambda: store.search("blue ferry", page=cerata.Page(group_by="frame"))
+        )
         by_content = python_calls(lambda: store.search("blue ferry"))
         assert by_content - by_frame <= 8 < 0.05 * by_frame
 
@@ -144,7 +155,7 @@ def test_a_reranker_reads_a_page_of_equal_texts_once(many: Store) -> None:
     hits = many.search("iron gold", k=100, rerank=model)
     assert any(hit.grouped for hit in hits)
     assert len(model.calls) == 1
-    whole = many.search("iron gold", k=700, rerank=Checksums(), group_by="frame")
+    whole = many.search("iron gold", k=700, rerank=Checksums(), page=cerata.Page(group_by="frame"))
     best: dict[str, int] = {}
     for hit in whole:
         best.setdefault(hit.text, hit.id)

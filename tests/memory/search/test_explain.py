@@ -35,8 +35,8 @@ def store() -> Store:
 
 
 def explained(store: Store | View, query: str, **asked: object) -> dict[int, Explanation]:
-    hits = store.search(query, group_by="frame", **asked)  # type: ignore[arg-type]
-    return {hit.id: store.explain(hit) for hit in hits}
+    hits = store.search(query, page=cerata.Page(group_by="frame"), **asked)  # type: ignore[arg-type]
+    return {hit.id: store.history.explain(hit) for hit in hits}
 
 
 def test_a_quoted_phrase_has_a_line_without_an_idf(store: Store) -> None:
@@ -61,7 +61,13 @@ def stores(draw: st.DrawFn) -> Store:
         kind = draw(st.sampled_from(["note", "text"]))
         scope = {"tenant": "default", "user_id": draw(st.sampled_from(["u1", "u2"]))}
         role = draw(st.sampled_from([None, "mina"]))
-        one = store.put_frame(" ".join(words), kind=kind, title=words[0], scope=scope, role=role)
+        one = store.put_frame(
+            " ".join(words),
+            kind=kind,
+            title=words[0],
+            role=role,
+            options=cerata.PutOptions(scope=scope),
+        )
         match draw(st.integers(0, 5)):
             case 0:
                 store.delete(one)
@@ -85,10 +91,15 @@ def test_a_turn_and_a_passage_have_the_same_weights() -> None:
     """Equal in words and meaning, they came apart when each kind of frame had its own weights."""
     with cerata.open(":memory:") as store:
         turn = store.put_frame(
-            "The index.", role="mina", track="chat", embedding=[1, 0.2], space="toy"
+            "The index.",
+            role="mina",
+            vectors=cerata.Vectors(dense=[1, 0.2], space="toy"),
+            options=cerata.PutOptions(track="chat"),
         ).id
-        passage = store.put_frame("The index.", kind="chunk", embedding=[1, 0.2], space="toy").id
-        of = explained(store, "index", embedding=[1, 0])
+        passage = store.put_frame(
+            "The index.", kind="chunk", vectors=cerata.Vectors(dense=[1, 0.2], space="toy")
+        ).id
+        of = explained(store, "index", vectors=cerata.Vectors(dense=[1, 0]))
         for explanation in of.values():
             weights = {share.lane: share.weight for share in explanation.lanes}
             assert weights == {"text": 1.0, "facts": 0.2, "vectors": 1.0}
@@ -114,20 +125,18 @@ def test_what_an_explanation_says_adds_up(
     user: str | None,
 ) -> None:
     """Lanes to the score, words to that of the text, what was left out and what came to all."""
-    view = store.view()
+    view = store.history.view()
     if user is not None:
         view = view.within((("user_id", user),))
     hits = view.search(
         query,
         k=100,
         profile=profile,
-        where=None if kind is None else Filter(kind=kind),
-        include_superseded=closed[0],
-        include_deleted=closed[1],
-        group_by="frame",
+        page=cerata.Page(group_by="frame"),
+        where=Filter(kind=kind, include_superseded=closed[0], include_deleted=closed[1]),
     )
     for hit in hits:
-        said = view.explain(hit)
+        said = view.history.explain(hit)
         assert (said.id, said.score) == (hit.id, hit.score)
         assert added(said) == hit.score
         assert tuple(lane.lane for lane in said.lanes if lane.rank is not None) == hit.lanes
@@ -179,28 +188,28 @@ def test_what_was_left_out_is_counted_by_its_reason(store: Store) -> None:
         "expired": 0,
     }
     assert said.lanes[1].left_out.where == 1
-    [said, *_] = explained(store, "alice", include_deleted=True).values()
+    [said, *_] = explained(store, "alice", where=Filter(include_deleted=True)).values()
     assert (said.lanes[0].left_out.deleted, said.lanes[0].left_out.superseded) == (0, 1)
 
 
 def test_no_count_tells_of_another_scope() -> None:
     """Else who is let into one scope could ask, word by word, what stands in the others."""
     store = cerata.open(":memory:")
-    store.put_frame("a secret", scope={"tenant": "a"})
-    store.put_frame("a secret of b", scope={"tenant": "b"})
-    mine = store.view().within((("tenant", "b"),))
+    store.put_frame("a secret", options=cerata.PutOptions(scope={"tenant": "a"}))
+    store.put_frame("a secret of b", options=cerata.PutOptions(scope={"tenant": "b"}))
+    mine = store.history.view().within((("tenant", "b"),))
     [said] = explained(mine, "secret").values()
     assert said.lanes[0].left_out.candidates == 1
-    assert said.words[0].idf == mine.explain(mine.search("secret")[0]).words[0].idf
+    assert said.words[0].idf == mine.history.explain(mine.search("secret")[0]).words[0].idf
 
 
 def test_an_explanation_is_of_the_view_that_found_it(store: Store) -> None:
     [first, *_] = store.search("alice")
-    before, basis = store.explain(first), store.head.seq
+    before, basis = store.history.explain(first), store.head.seq
     assert first.search is not None
     store.put_frame("Alice, alice, alice")
-    assert store.explain(first) == before
-    assert store.explain(store.at(basis).search("alice")[0]) == before
+    assert store.history.explain(first) == before
+    assert store.history.explain(store.at(basis).search("alice")[0]) == before
 
 
 def test_frames_of_an_open_transaction_are_explained(store: Store) -> None:
@@ -217,24 +226,24 @@ def test_only_hits_of_the_same_scope_are_explained() -> None:
         ann, bob = (store.scoped({"user": user}) for user in ("ann", "bob"))
         ann.put_frame("a secret")
         [hit] = ann.search("secret")
-        assert ann.view().explain(hit).id == hit.id
-        for asked in (bob, store, bob.view()):
+        assert ann.history.view().history.explain(hit).id == hit.id
+        for asked in (bob, store, bob.history.view()):
             with pytest.raises(InvalidInput, match="another scope"):
-                asked.explain(hit)
+                asked.history.explain(hit)
 
 
 def test_only_hits_of_the_same_log_are_explained(store: Store) -> None:
     other = cerata.open(":memory:")
     other.put_frame("alice")
     with pytest.raises(InvalidInput, match="another log"):
-        store.explain(other.search("alice")[0])
+        store.history.explain(other.search("alice")[0])
     with pytest.raises(InvalidInput, match="hit must be a Hit, not Frame"):
-        store.explain(store.frame(1))  # type: ignore[call-overload]
+        store.history.explain(store.frame(1))  # type: ignore[call-overload]
 
 
 def test_printing_an_explanation_says_it_in_a_few_lines(store: Store) -> None:
     hits: list[Hit] = store.search("where does Alice live? in spring?", profile="default")
-    assert str(store.explain(hits[0])).splitlines() == [
+    assert str(store.history.explain(hits[0])).splitlines() == [
         "#1 scores 0.310 = text 0.210 + facts 0.100",
         "  profile default 1, 1 for a frame full of the question's words",
         "  text   0.210 = weight 1 x 0.210, rank 1 of 2, score 1.481",
@@ -246,7 +255,7 @@ def test_printing_an_explanation_says_it_in_a_few_lines(store: Store) -> None:
         "         read in it: fact #8",
     ]
     [only, *_] = store.search("tables", profile="words")
-    assert str(store.explain(only)).splitlines() == [
+    assert str(store.history.explain(only)).splitlines() == [
         "#4 scores 0.531 = text 0.531",
         "  profile words 1, 1 for a frame full of the question's words",
         "  text  0.531 = weight 1 x 0.531, rank 1 of 1, score 1.042",

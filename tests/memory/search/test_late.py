@@ -13,6 +13,7 @@ import pytest
 import cerata
 from cerata import Filter, Hit, Profile, Store, View
 from cerata.engine.events import RecallContext
+from cerata.memory.values.options import Grouping
 from cerata.projections.vectors import maxsim as maxsim_module
 from cerata.projections.vectors.maxsim import best_matches
 from cerata.retrieval.ranking.profiles import DEFAULT
@@ -21,7 +22,11 @@ from ..embeddings.test_token_vectors import embed
 
 Tokens = npt.NDArray[np.int8]
 SPACE = "m@1/6/maxsim/i1"
-GIVEN: dict[str, Any] = {"tokens_space": SPACE}
+
+
+def given(tokens: Tokens, **dense: Any) -> cerata.Vectors:
+    """Return the token vectors of a frame, in the space of all tests."""
+    return cerata.Vectors(tokens=tokens, tokens_space=SPACE, **dense)
 
 
 def drawn(source: Random, most: int = 4, dimension: int = 6) -> Tokens:
@@ -47,9 +52,18 @@ def said(hits: Sequence[Hit]) -> list[tuple[int, float]]:
     return [(hit.id, hit.score) for hit in hits]
 
 
-def late(view: Store | View, query: Tokens, k: int = 10, **more: Any) -> list[tuple[int, float]]:
-    more.setdefault("group_by", "frame")
-    return said(view.search("", token_embedding=query, k=k, mode="vector", **more))
+def late(
+    view: Store | View,
+    query: Tokens,
+    k: int = 10,
+    *,
+    group_by: Grouping = "frame",
+    space: str | None = None,
+    **more: Any,
+) -> list[tuple[int, float]]:
+    vectors = cerata.Vectors(tokens=query, tokens_space=space)
+    page = cerata.Page(group_by=group_by)
+    return said(view.search("", k=k, mode="vector", vectors=vectors, page=page, **more))
 
 
 @dataclasses.dataclass
@@ -79,9 +93,9 @@ def act(store: Store, source: Random, model: Model) -> None:
     chosen = source.choice(("put", "put", "plain", "embed", "delete", "supersede"))
     tokens, tag = drawn(source), source.choice("ab")
     if chosen == "put" or not alive:
-        both: dict[str, Any] = {"embedding": [1.0, 2.0], "space": "s"}
+        both: dict[str, Any] = {"dense": [1.0, 2.0], "space": "s"}
         more = both if source.random() < 0.3 else {}
-        frame = store.put_frame("text", tags=[tag], token_embedding=tokens, **GIVEN, **more).id
+        frame = store.put_frame("text", tags=[tag], vectors=given(tokens, **more)).id
         model.tokens[frame], model.tags[frame] = tokens, tag
     elif chosen == "plain":
         frame = store.put_frame("no tokens yet", tags=[tag]).id
@@ -131,9 +145,9 @@ def test_at_n_it_is_that_of_a_store_that_stopped_there(monkeypatch: pytest.Monke
     query = drawn(source)
 
     def asked(view: Store | View) -> object:
-        hits = view.search("text instead", token_embedding=query, k=9, rerank=True)
+        hits = view.search("text instead", k=9, rerank=True, vectors=cerata.Vectors(tokens=query))
         tagged = late(view, query, where=Filter(tags=["a"]))
-        told = [view.explain(hit).to_dict() for hit in hits[::4]]
+        told = [view.history.explain(hit).to_dict() for hit in hits[::4]]
         return [hit.to_dict() for hit in hits], tagged, told
 
     stopped = dict[int, object]()
@@ -163,7 +177,9 @@ def test_signs_of_sums_find_the_candidates_of_many(
     monkeypatch.setattr(maxsim_module, "ALL_FRAMES_MAX", 100)
     monkeypatch.setattr(maxsim_module, "CANDIDATES_MIN", 600)
     with cerata.open(":memory:") as store:
-        store.put_frames(["text"] * 3_000, token_embeddings=[*matrices], tokens_space=space)
+        store.put_frames(
+            ["text"] * 3_000, vectors=cerata.Vectors(tokens=[*matrices], tokens_space=space)
+        )
         for place in range(20):
             query = matrices[place] + spreads[3_000 + place]
             found = {hit for hit, _ in late(store, query)}
@@ -204,17 +220,14 @@ def store() -> Store:
     """Three frames with token vectors and a word each, then one with the word alone."""
     store = cerata.open(":memory:")
     for text, row in (("tea", [0, 1]), ("tea and tea and tea", [1]), ("trains", [2, 3])):
-        store.put_frame(text, token_embedding=UNITS[row], **GIVEN)
+        store.put_frame(text, vectors=given(UNITS[row]))
     store.put_frame("tea of no tokens", tags=["plain"])
     return store
 
 
 def test_words_vectors_and_tokens_are_lanes_of_one_search(store: Store) -> None:
-    store.put_frame("a cup", embedding=[1, 0], space="s", token_embedding=UNITS[[2]], **GIVEN)
-    asked: dict[str, Any] = {
-        "embedding": [1, 0],
-        "token_embedding": UNITS[[0, 2, 3]],
-    }
+    store.put_frame("a cup", vectors=given(UNITS[[2]], dense=[1, 0], space="s"))
+    asked: dict[str, Any] = {"vectors": cerata.Vectors(dense=[1, 0], tokens=UNITS[[0, 2, 3]])}
     lanes = {hit.id: hit.lanes for hit in store.search("tea", **asked)}
     assert lanes[5] == ("vectors", "late")
     assert lanes[3] == ("late",)
@@ -228,14 +241,14 @@ def test_words_vectors_and_tokens_are_lanes_of_one_search(store: Store) -> None:
     assert {hit.lanes for hit in by_vectors} == {("vectors", "late"), ("late",)}
     assert [hit.score == hit.cosine for hit in by_vectors[:1]] == [False]
     with pytest.raises(cerata.Unsupported, match="None of the lanes"):
-        store.search("", mode="vector", token_embedding=UNITS, profile="words")
+        store.search("", mode="vector", profile="words", vectors=cerata.Vectors(tokens=UNITS))
 
 
 def test_a_hit_of_the_lane_explains_itself(store: Store) -> None:
     store.delete(2)
     asked: dict[str, Any] = {"where": ~Filter(tags=["plain"])}
-    [best, *_] = store.search("tea", token_embedding=UNITS[[0, 2]], **asked)
-    told = store.explain(best)
+    [best, *_] = store.search("tea", vectors=cerata.Vectors(tokens=UNITS[[0, 2]]), **asked)
+    told = store.history.explain(best)
     text, tokens = (share for share in told.lanes if share.added)
     assert (best.id, text.lane, tokens.lane) == (1, "text", "late")
     assert (tokens.rank, tokens.score, tokens.found) == (1, 0.325, 2)
@@ -258,18 +271,18 @@ def test_tokens_put_the_best_of_words_in_order(store: Store) -> None:
     """Only those that have them change places, scores stay, and what moved is told."""
     plain = store.search("tea", profile=WORDS)
     assert [hit.id for hit in plain] == [2, 1, 4]
-    asked: dict[str, Any] = {"token_embedding": UNITS[[0, 1]], "profile": WORDS}
+    asked: dict[str, Any] = {"vectors": cerata.Vectors(tokens=UNITS[[0, 1]]), "profile": WORDS}
     assert store.search("tea", **asked) == plain
     found = store.search("tea", rerank=True, **asked)
     assert [hit.id for hit in found] == [1, 2, 4]
     assert {hit.id: hit.score for hit in found} == {hit.id: hit.score for hit in plain}
-    told = [store.explain(hit).reranked for hit in found]
+    told = [store.history.explain(hit).reranked for hit in found]
     assert told[2] is None
     assert [one.to_dict() for one in told if one] == [
         {"before": 2, "after": 1, "score": 0.65, "by": "late"},
         {"before": 1, "after": 2, "score": 0.325, "by": "late"},
     ]
-    assert "  rank 2 before, 1 by its tokens: 0.650" in str(store.explain(found[0]))
+    assert "  rank 2 before, 1 by its tokens: 0.650" in str(store.history.explain(found[0]))
     assert [hit.id for hit in store.search("tea", k=1, rerank=True, **asked)] == [1]
     assert store.search("tea", rerank=False, **asked) == plain
     assert store.search("tea", mode="text", **asked) == plain
@@ -277,8 +290,12 @@ def test_tokens_put_the_best_of_words_in_order(store: Store) -> None:
 
 
 def test_a_context_says_that_it_was_put_in_order(store: Store) -> None:
-    asked: dict[str, Any] = {"token_embedding": UNITS[[0, 1]], "rerank": True, "profile": WORDS}
-    context = store.recall("tea", record=True, **asked)
+    context = store.recall(
+        "tea",
+        record=True,
+        vectors=cerata.Vectors(tokens=UNITS[[0, 1]]),
+        profile=cerata.Ranking(profile=WORDS, rerank=True),
+    )
     assert context.lanes == ("text", "late (rerank)")
     assert [item.id for item in context.items] == [1, 2, 4]
     [event] = store.log(context.recorded or 0, context.recorded)
@@ -287,7 +304,9 @@ def test_a_context_says_that_it_was_put_in_order(store: Store) -> None:
     assert (body.tokens_space, body.rerank) == (SPACE, True)
     tokens = np.frombuffer(body.tokens or b"", np.int8).reshape(-1, 6)
     again = store.at(body.basis).recall(
-        "tea", token_embedding=tokens, tokens_space=body.tokens_space, rerank=True, profile=WORDS
+        "tea",
+        vectors=cerata.Vectors(tokens=tokens, tokens_space=body.tokens_space),
+        profile=cerata.Ranking(profile=WORDS, rerank=True),
     )
     assert again.text == context.text
 
@@ -295,29 +314,26 @@ def test_a_context_says_that_it_was_put_in_order(store: Store) -> None:
 def test_only_the_best_fifty_are_put_in_order() -> None:
     with cerata.open(":memory:") as store:
         for place in range(60):
-            store.put_frame(f"tea {'cup ' * place}", token_embedding=UNITS[[place % 2]], **GIVEN)
+            store.put_frame(f"tea {'cup ' * place}", vectors=given(UNITS[[place % 2]]))
         asked: dict[str, Any] = {"k": 60, "profile": WORDS}
         plain = [hit.id for hit in store.search("tea", **asked)]
-        found = store.search("tea", token_embedding=UNITS[[1]], rerank=True, **asked)
+        found = store.search("tea", rerank=True, vectors=cerata.Vectors(tokens=UNITS[[1]]), **asked)
         odd = [frame for frame in plain[:50] if frame % 2]
         even = [frame for frame in plain[:50] if not frame % 2]
         assert [hit.id for hit in found] == even + odd + plain[50:]
-        assert store.explain(found[55]).reranked is None
+        assert store.history.explain(found[55]).reranked is None
 
 
 def test_what_a_transaction_gathered_is_ranked_too(store: Store) -> None:
-    asked: dict[str, Any] = {
-        "token_embedding": UNITS[[4, 0]],
-        "rerank": True,
-    }
+    asked: dict[str, Any] = {"vectors": cerata.Vectors(tokens=UNITS[[4, 0]]), "rerank": True}
     with store.transaction() as transaction:
-        new = store.put_frame("tea again", token_embedding=UNITS[[4, 0]], **GIVEN).id
+        new = store.put_frame("tea again", vectors=given(UNITS[[4, 0]])).id
         embed(store, 2, UNITS[[4]], SPACE)
         store.delete(1)
         inside = said(store.search("tea", **asked))
         lane = late(store, UNITS[[4, 0]])
         assert lane == [(new, 0.65), (2, 0.325)]
-        told = store.explain(store.search("tea", **asked)[0])
+        told = store.history.explain(store.search("tea", **asked)[0])
         assert told.reranked is not None
         assert (told.id, told.reranked.after, told.reranked.score) == (new, 1, 0.65)
     ids = {new: transaction.receipt.ids[0]}
@@ -330,24 +346,28 @@ def test_a_scope_hides_tokens_as_it_hides_frames(tmp_path: Path) -> None:
     path = tmp_path / "memory.cera"
     for tenant in ("alice", "bob"):
         with cerata.open(path, scope={"tenant": tenant}) as store:
-            store.put_frame(tenant, token_embedding=UNITS[[0]], **GIVEN)
+            store.put_frame(tenant, vectors=given(UNITS[[0]]))
     with cerata.open(path, scope={"tenant": "bob"}) as store:
-        found = store.search("", token_embedding=UNITS[[0]], mode="vector")
+        found = store.search("", mode="vector", vectors=cerata.Vectors(tokens=UNITS[[0]]))
         assert [hit.text for hit in found] == ["bob"]
 
 
 @pytest.mark.parametrize(
     ("more", "error", "what"),
     [
-        ({"token_embedding": UNITS[0]}, cerata.InvalidInput, "shape"),
-        ({"token_embedding": UNITS[:0]}, cerata.InvalidInput, "0 token vectors"),
-        ({"token_embedding": UNITS[:, :3]}, cerata.InvalidInput, "3 dimensions"),
-        ({"token_embedding": [[np.inf] * 6]}, cerata.InvalidInput, "not finite"),
-        ({"token_embedding": UNITS, "mode": "both"}, cerata.InvalidInput, "'both'"),
-        ({"token_embedding": UNITS, "rerank": 1}, cerata.InvalidInput, "not 1"),
+        ({"vectors": cerata.Vectors(tokens=UNITS[0])}, cerata.InvalidInput, "shape"),
+        ({"vectors": cerata.Vectors(tokens=UNITS[:0])}, cerata.InvalidInput, "0 token vectors"),
+        ({"vectors": cerata.Vectors(tokens=UNITS[:, :3])}, cerata.InvalidInput, "3 dimensions"),
+        ({"vectors": cerata.Vectors(tokens=[[np.inf] * 6])}, cerata.InvalidInput, "not finite"),
+        ({"vectors": cerata.Vectors(tokens=UNITS), "mode": "both"}, cerata.InvalidInput, "'both'"),
+        ({"vectors": cerata.Vectors(tokens=UNITS), "rerank": 1}, cerata.InvalidInput, "not 1"),
         ({"rerank": True}, cerata.InvalidInput, "no token vectors to rerank"),
-        ({"tokens_space": SPACE}, cerata.InvalidInput, "no token vectors to search"),
-        ({"embedding": [1.0] * 6}, cerata.NotFound, "no vectors"),
+        (
+            {"vectors": cerata.Vectors(tokens_space=SPACE)},
+            cerata.InvalidInput,
+            "no token vectors to search",
+        ),
+        ({"vectors": cerata.Vectors(dense=[1.0] * 6)}, cerata.NotFound, "no vectors"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(
@@ -360,7 +380,9 @@ def test_what_cannot_be_asked_is_refused(
 
 def test_a_token_space_without_vectors_changes_no_result(store: Store) -> None:
     """A lane without its input leaves the ranking of the others alone."""
-    hits = store.search("tea", token_embedding=UNITS, tokens_space="none/6/maxsim/i1")
+    hits = store.search(
+        "tea", vectors=cerata.Vectors(tokens=UNITS, tokens_space="none/6/maxsim/i1")
+    )
     assert [hit.id for hit in hits] == [hit.id for hit in store.search("tea", mode="text")]
 
 
@@ -368,12 +390,12 @@ def test_a_space_is_named_where_several_fit(store: Store) -> None:
     other = "n@1/6/maxsim/i1"
     embed(store, 4, UNITS[[5]], other)
     with pytest.raises(cerata.InvalidInput, match="2 spaces have token vectors of 6") as caught:
-        store.search("tea", token_embedding=UNITS)
-    assert f"tokens_space=: {SPACE!r}, {other!r}" in str(caught.value)
-    assert late(store, UNITS, tokens_space=other) == [(4, round(0.65 / 6, 9))]
+        store.search("tea", vectors=cerata.Vectors(tokens=UNITS))
+    assert f"tokens_space=…): {SPACE!r}, {other!r}" in str(caught.value)
+    assert late(store, UNITS, space=other) == [(4, round(0.65 / 6, 9))]
 
 
 def test_the_default_profile_counts_tokens_and_changes_no_order_by_them(store: Store) -> None:
     assert DEFAULT.running["late"]
-    hits = store.search("tea", token_embedding=UNITS[[0, 1]])
-    assert [store.explain(hit).reranked for hit in hits] == [None] * 3
+    hits = store.search("tea", vectors=cerata.Vectors(tokens=UNITS[[0, 1]]))
+    assert [store.history.explain(hit).reranked for hit in hits] == [None] * 3

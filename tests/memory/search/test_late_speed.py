@@ -35,7 +35,9 @@ def many() -> Store:
     every = matrices(COUNT)
     for start in range(0, COUNT, 1_000):
         some = every[start : start + 1_000]
-        store.put_frames(["tea"] * len(some), token_embeddings=some, tokens_space=SPACE)
+        store.put_frames(
+            ["tea"] * len(some), vectors=cerata.Vectors(tokens=some, tokens_space=SPACE)
+        )
     return store
 
 
@@ -43,7 +45,9 @@ QUERY = matrices(7)[6]
 
 
 def late(store: Store) -> object:
-    return store.search("", token_embedding=QUERY, mode="vector", group_by="frame")
+    return store.search(
+        "", mode="vector", vectors=cerata.Vectors(tokens=QUERY), page=cerata.Page(group_by="frame")
+    )
 
 
 def test_signs_spare_comparing_most_frames(many: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +61,11 @@ def test_signs_spare_comparing_most_frames(many: Store, monkeypatch: pytest.Monk
 
 def test_fifty_are_put_in_order_and_not_all(many: Store) -> None:
     """Comparing all takes 40 times what their order adds to the words."""
-    asked: dict[str, Any] = {"profile": WORDS, "token_embedding": QUERY, "group_by": "frame"}
+    asked: dict[str, Any] = {
+        "profile": WORDS,
+        "vectors": cerata.Vectors(tokens=QUERY),
+        "page": cerata.Page(group_by="frame"),
+    }
     many.search("tea", rerank=True, **asked)
     words = seconds(lambda: many.search("tea", k=50, **asked), 9)
     ordered = seconds(lambda: many.search("tea", rerank=True, **asked), 9)
@@ -99,7 +107,7 @@ def test_a_token_vector_takes_little_more_than_its_numbers(tmp_path: Path) -> No
         path = tmp_path / f"{given is None}.cera"
         more: dict[str, Any] = {}
         if given is not None:
-            more = {"token_embeddings": given, "tokens_space": SPACE}
+            more = {"vectors": cerata.Vectors(tokens=given, tokens_space=SPACE)}
         with cerata.open(path) as store:
             for _ in range(4):
                 store.put_frames(["tea and a cup"] * 500, **more)

@@ -7,7 +7,7 @@ import pytest
 import cerata
 from cerata import Filter
 from cerata.agents import judge
-from cerata.memory.recall_reads import RecallReads
+from cerata.memory.search.reads import SearchReads
 
 SOUL = "I keep my word."
 LIE = "I lie when the truth would hurt Anna."
@@ -21,18 +21,18 @@ def store() -> Iterator[cerata.Store]:
         yield store
 
 
-def _texts(store: RecallReads) -> str:
+def _texts(store: SearchReads) -> str:
     """Return every text that a question reaches without a filter by kind."""
     hits = [
         *store.search(QUESTION),
-        *store.search(QUESTION, include_superseded=True, include_deleted=True),
+        *store.search(QUESTION, where=Filter(include_superseded=True, include_deleted=True)),
         *store.search(cerata.query("truth OR Anna")),
         *store.search(QUESTION, where=~Filter(kind="identity")),
         *store.search(QUESTION, where=~Filter(kind="proposal")),
     ]
     contexts = [
         store.recall(QUESTION),
-        store.recall(QUESTION, floor=False, neighbours=2),
+        store.recall(QUESTION, floor=False, layout=cerata.Layout(neighbours=2)),
         store.recall("", floor=False),
         store.recall(cerata.query("NOT tea")),
     ]
@@ -43,7 +43,7 @@ def test_a_proposal_is_no_memory_in_any_state(store: cerata.Store) -> None:
     """A rejected proposal was recalled as if the agent had it in mind."""
     agent = cerata.Agent(store, "w")
     agent.propose(LIE)
-    states = [store.at("HEAD")]
+    states: list[SearchReads] = [store.at("HEAD")]
     for verdict in ("reject", "approve"):
         try:
             judge(store, agent.proposals()[0], verdict, actor="anna")
@@ -51,7 +51,12 @@ def test_a_proposal_is_no_memory_in_any_state(store: cerata.Store) -> None:
             # The gates of an approval.
             continue
         states.append(store.at("HEAD"))
-    store.put_frame(f"NO: {LIE}", kind="assessment", track="w", metadata={"task": "align"})
+    store.put_frame(
+        f"NO: {LIE}",
+        kind="assessment",
+        metadata={"task": "align"},
+        options=cerata.PutOptions(track="w"),
+    )
     with store.transaction():
         store.put_frame(f"{LIE} Always.", kind="proposal", metadata={"target": "identity"})
         assert "hurt" not in _texts(store)
@@ -80,7 +85,7 @@ def test_proposals_change_no_score(store: cerata.Store) -> None:
     before = [(hit.id, hit.score) for hit in store.search(QUESTION)]
     cerata.Agent(store, "w").propose(LIE)
     assert [(hit.id, hit.score) for hit in store.search(QUESTION)] == before
-    explanation = store.explain(store.search(QUESTION)[0])
+    explanation = store.history.explain(store.search(QUESTION)[0])
     assert explanation is not None
 
 
@@ -95,7 +100,7 @@ def test_a_superseded_summary_is_no_memory(store: cerata.Store) -> None:
 
 def test_facts_that_contradict_each_other_are_marked(store: cerata.Store) -> None:
     """A model took the first of two values that cannot both be true for the truth."""
-    store.declare_predicate("lives in", functional=True)
+    store.graph.declare("lives in", functional=True)
     start = "2020-01-01"
     rome = store.assert_fact("anna", "lives in", "Rome", valid_from=start)
     alone = store.at(rome)

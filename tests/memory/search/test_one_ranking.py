@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cerata
-from cerata import Entity, Filter, Profile, Store, View
+from cerata import Entity, Filter, Profile, Store, View, agents
 from cerata.memory.values.explanation import Explanation
 from cerata.retrieval.embedders.identity import EmbedderIdentity
 from cerata.retrieval.ranking.profiles import DEFAULT
@@ -70,17 +70,22 @@ def histories(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 
 def put(store: Store, number: int, each: dict[str, Any]) -> None:
-    given: dict[str, Any] = {}
+    given = cerata.Vectors()
     if each["vector"] is not None:
-        given |= {"embedding": each["vector"], "space": SPACE}
+        given = replace(given, dense=each["vector"], space=SPACE)
     if each["tokens"] is not None:
-        given |= {"token_embedding": each["tokens"], "tokens_space": TOKENS}
-    frame = store.put_frame(each["text"], role=each["role"], track=each["track"], **given)
+        given = replace(given, tokens=each["tokens"], tokens_space=TOKENS)
+    frame = store.put_frame(
+        each["text"],
+        role=each["role"],
+        vectors=given,
+        options=cerata.PutOptions(track=each["track"]),
+    )
     match each["act"]:
         case "fact":
             store.assert_fact("iron", f"melts {number}", Entity("lead"), evidence=[frame])
         case "use":
-            store.record_access(frame)
+            agents.record_access(store, frame)
         case "delete":
             store.delete(frame)
         case "supersede":
@@ -89,17 +94,14 @@ def put(store: Store, number: int, each: dict[str, Any]) -> None:
             pass
 
 
-ASKED: dict[str, Any] = {
-    "embedding": [1.0, 0.3, -0.2],
-    "space": SPACE,
-    "token_embedding": [[1.0, 0.0], [0.6, 0.8]],
-    "tokens_space": TOKENS,
-}
+ASKED = cerata.Vectors(
+    dense=[1.0, 0.3, -0.2], space=SPACE, tokens=[[1.0, 0.0], [0.6, 0.8]], tokens_space=TOKENS
+)
 """Vectors of a question. A named space without vectors is an empty lane."""
 
 
 def ranked(state: Store | View, question: str, **more: Any) -> list[tuple[int, float]]:
-    asked: dict[str, Any] = {"k": 1_000, "group_by": "frame", **more}
+    asked: dict[str, Any] = {"k": 1_000, "page": cerata.Page(group_by="frame"), **more}
     hits = state.search(question, **asked)
     return [(hit.id, hit.score) for hit in hits]
 
@@ -161,13 +163,12 @@ def test_parts_add_up_to_the_score(
             k=100,
             profile=profile,
             mode=mode,
-            group_by="frame",
-            include_deleted=closed,
-            include_superseded=closed,
-            **ASKED,
+            page=cerata.Page(group_by="frame"),
+            where=Filter(include_deleted=closed, include_superseded=closed),
+            vectors=ASKED,
         )
         for hit in hits:
-            explanation = store.explain(hit)
+            explanation = store.history.explain(hit)
             assert (explanation.id, explanation.score) == (hit.id, hit.score)
             check_parts(explanation, embedder, is_hybrid=mode == "hybrid" and question != "")
 
@@ -176,12 +177,15 @@ def test_each_share_is_by_its_formula() -> None:
     """BM25 over twice the idf, a cosine, and the mean of the tokens' cosines, less 0.35."""
     embedder = Toy(0.55, 0.6)
     with cerata.open(":memory:", embedder=embedder) as store:
-        given: dict[str, Any] = {"tokens_space": TOKENS, "token_embedding": [[0.0, 1.0]]}
-        one = store.put_frame("iron gold", embedding=[1.0, 1.0, 0.0], space=SPACE, **given)
-        two = store.put_frame("tin and lead", embedding=[-1.0, 0.0, 0.0], space=SPACE)
-        asked: dict[str, Any] = {**ASKED, "embedding": [1.0, 0.0, 0.0]}
-        hits = store.search("iron lead zinc", **asked)
-        first, second = (store.explain(hit) for hit in hits)
+        both = cerata.Vectors(
+            dense=[1.0, 1.0, 0.0], space=SPACE, tokens=[[0.0, 1.0]], tokens_space=TOKENS
+        )
+        one = store.put_frame("iron gold", vectors=both)
+        two = store.put_frame(
+            "tin and lead", vectors=cerata.Vectors(dense=[-1.0, 0.0, 0.0], space=SPACE)
+        )
+        hits = store.search("iron lead zinc", vectors=replace(ASKED, dense=[1.0, 0.0, 0.0]))
+        first, second = (store.history.explain(hit) for hit in hits)
         assert (first.id, second.id) == (one.id, two.id)
         words = [math.log(1 + (2 - df + 0.5) / (df + 0.5)) for df in (1, 1, 0)]
         for explanation in (first, second):
@@ -209,11 +213,20 @@ def nothing(store: Store) -> None:
 
 
 def deleted(store: Store) -> None:
-    store.delete(store.put_frame("a gong", role="Mina", track="chat", **ASKED))
+    store.delete(
+        store.put_frame(
+            "a gong", role="Mina", options=cerata.PutOptions(track="chat"), vectors=ASKED
+        )
+    )
 
 
 def of_another(store: Store) -> None:
-    store.put_frame("a gong", role="Mina", track="chat", scope={"user": "ann"}, **ASKED)
+    store.put_frame(
+        "a gong",
+        role="Mina",
+        options=cerata.PutOptions(track="chat", scope={"user": "ann"}),
+        vectors=ASKED,
+    )
 
 
 def fact_of_none(store: Store) -> None:
@@ -242,18 +255,18 @@ def test_a_lane_without_hits_changes_no_order(
         ann, store = whole.scoped({"user": "ann"}), whole.scoped({"user": "ben"})
         for number, each in enumerate(history):
             put(store, number, each)
-        store.record_access(2)
+        agents.record_access(store, 2)
         # Token vectors with a cosine of 0 to the question's find nothing.
-        store.put_frame("a gong", token_embedding=[[-0.8, 0.6]], tokens_space=TOKENS)
+        store.put_frame("a gong", vectors=cerata.Vectors(tokens=[[-0.8, 0.6]], tokens_space=TOKENS))
         more: dict[str, Any] = {"profile": profile, "mode": "hybrid"}
         questions = [question for question in QUESTIONS if question]
         before = [ranked(store, question, **more) for question in questions]
         assert before[0]
         change(ann if change is of_another else store)
-        without = {key: ASKED[key] for key in ("embedding", "space")}
-        asked = {**ASKED, "token_embedding": [[0.6, 0.8]]}
-        for vectors_of in ({}, without, asked):
-            after = [ranked(store, question, **more, **vectors_of) for question in questions]
+        without = replace(ASKED, tokens=None, tokens_space=None)
+        asked = replace(ASKED, tokens=[[0.6, 0.8]])
+        for given in (cerata.Vectors(), without, asked):
+            after = [ranked(store, question, **more, vectors=given) for question in questions]
             assert after == before
 
 
@@ -283,7 +296,7 @@ def many() -> Iterator[Store]:
 def test_a_score_depends_on_no_depth_page_or_filter(
     many: Store, question: str, profile: str | Profile
 ) -> None:
-    more: dict[str, Any] = {"profile": profile, **ASKED}
+    more: dict[str, Any] = {"profile": profile, "vectors": ASKED}
     view = many.at("HEAD")
     whole = ranked(view, question, **more)
     scores = dict(whole)
@@ -292,10 +305,10 @@ def test_a_score_depends_on_no_depth_page_or_filter(
         assert ranked(view, question, k=k, **more) == whole[:k]
     for size in (50, 170):
         pages: list[tuple[int, float]] = []
-        after: dict[str, Any] = {}
-        while page := view.search(question, k=size, group_by="frame", **more, **after):
+        place = cerata.Page(group_by="frame")
+        while page := view.search(question, k=size, page=place, **more):
             pages += [(hit.id, hit.score) for hit in page]
-            after = {"after": page[-1]}
+            place = replace(place, after=page[-1])
         assert pages == whole
     for where in (Filter(role="Mina"), Filter(track="b"), Filter(absent=["nothing"])):
         filtered = ranked(view, question, where=where, **more)
@@ -314,9 +327,9 @@ def test_a_view_equals_a_store_that_stopped_there(
 
         def answers(state: Store | View) -> list[list[tuple[int, float]]]:
             return [
-                ranked(state, question, profile=profile, **vectors_of)
+                ranked(state, question, profile=profile, vectors=given)
                 for question in QUESTIONS[:4]
-                for vectors_of in ({}, ASKED)
+                for given in (cerata.Vectors(), ASKED)
             ]
 
         for number, each in enumerate(history):
@@ -344,8 +357,8 @@ def with_zinc(store: Store, others: list[tuple[list[str], Any]], place: int, vec
     of_texts.insert(at, vector)
     ids: list[int] = []
     for text, each in zip(texts, of_texts, strict=True):
-        given: dict[str, Any] = {} if each is None else {"embedding": each, "space": SPACE}
-        ids.append(store.put_frame(text, **given).id)
+        given = cerata.Vectors(dense=each, space=None if each is None else SPACE)
+        ids.append(store.put_frame(text, vectors=given).id)
     return ids[at]
 
 
@@ -363,7 +376,8 @@ def test_a_word_that_the_model_does_not_know_finds_its_passage_first(
     with cerata.open(":memory:", embedder=Toy(knows, 1.0)) as store:
         frame = with_zinc(store, others, place, vector)
         for question in ("zinc", "the zinc", "Where is zinc?"):
-            assert ranked(store, question, embedding=[1.0, 0.3, -0.2], space=SPACE)[0][0] == frame
+            asked = cerata.Vectors(dense=[1.0, 0.3, -0.2], space=SPACE)
+            assert ranked(store, question, vectors=asked)[0][0] == frame
 
 
 @settings(max_examples=30)
@@ -380,7 +394,11 @@ def test_a_word_finds_its_passage_first_unless_vectors_differ_by_more(
 
     with cerata.open(":memory:") as store:
         frame = with_zinc(store, others, place, vector)
-        hits = store.search("zinc", embedding=question, space=SPACE, group_by="frame")
+        hits = store.search(
+            "zinc",
+            vectors=cerata.Vectors(dense=question, space=SPACE),
+            page=cerata.Page(group_by="frame"),
+        )
         share = next(hit for hit in hits if hit.id == frame).score - cosine(vector)
         assert share > 0.25
         nearest = max((cosine(each) for _, each in others if each is not None), default=0.0)

@@ -23,8 +23,8 @@ from cerata.projections.fulltext.query import (
 READS: list[Callable[[Store, str], object]] = [
     lambda store, question: store.search(question),
     lambda store, question: store.recall(question),
-    lambda store, question: store.search_facts(question),
-    lambda store, question: store.highlights("a", question),
+    lambda store, question: store.graph.search(question),
+    lambda store, question: store.files.highlights("a", question),
     lambda store, question: store.at("HEAD").search(question),
 ]
 
@@ -66,7 +66,7 @@ def test_a_query_that_was_built_has_limits(
     reads: list[Callable[[], object]] = [
         lambda: store.search(over),
         lambda: store.recall(over),
-        lambda: store.highlights("a", over),
+        lambda: store.files.highlights("a", over),
     ]
     for read in reads:
         with pytest.raises(InvalidInput, match=what):

@@ -43,7 +43,7 @@ def embedder() -> WordTokens:
 @pytest.fixture
 def store(embedder: WordTokens) -> Store:
     store = cerata.open(":memory:", embedder=embedder)
-    talk: dict[str, Any] = {"track": "talk"}
+    talk: dict[str, Any] = {"options": cerata.PutOptions(track="talk")}
     store.put_frame("harbour lights", role="Mina Berg", **talk)
     store.put_frame("the harbour mill", role="olaf", **talk)
     store.put_frame("a salt mill", role="user", **talk)
@@ -60,7 +60,7 @@ def test_a_token_weighs_as_much_as_its_word(store: Store) -> None:
         return math.log(1 + (3 - frequency + 0.5) / (frequency + 0.5))
 
     [best, *_] = store.search("the harbour salt ferry ?", profile=LATE)
-    shares = store.explain(best).tokens
+    shares = store.history.explain(best).tokens
     weights = {share.token: share.weight for share in shares}
     assert weights == {
         "the": 1.0,
@@ -70,7 +70,7 @@ def test_a_token_weighs_as_much_as_its_word(store: Store) -> None:
     }
     assert round(sum(share.added for share in shares), 6) == round(best.score, 6)
     matches = r"weight 0.470, cosine 1.000 in #3 beside it x 0.700"
-    assert re.search(rf"harbour +0\.047 \({matches}\)", str(store.explain(best)))
+    assert re.search(rf"harbour +0\.047 \({matches}\)", str(store.history.explain(best)))
 
 
 def test_a_rare_word_decides_only_with_weights(embedder: WordTokens) -> None:
@@ -80,16 +80,18 @@ def test_a_rare_word_decides_only_with_weights(embedder: WordTokens) -> None:
         [best, *_] = store.search("the the harbour", profile=LATE)
         assert best.text == "harbour"
         tokens = embedder.embed_tokens(["the the harbour"])[0]
-        [best, *_] = store.search("the the harbour", profile=LATE, token_embedding=tokens)
+        [best, *_] = store.search(
+            "the the harbour", profile=LATE, vectors=cerata.Vectors(tokens=tokens)
+        )
         assert best.text == "the"
 
 
 def test_weights_are_those_of_the_words_at_the_basis(store: Store) -> None:
     def explained() -> list[tuple[str, float]]:
         [best, *_] = view.search("harbour mill", profile=LATE)
-        return [(share.token, share.weight) for share in view.explain(best).tokens]
+        return [(share.token, share.weight) for share in view.history.explain(best).tokens]
 
-    view = store.view()
+    view = store.history.view()
     before = explained()
     store.put_frame("harbour")
     assert explained() == before
@@ -99,7 +101,7 @@ def test_an_embedder_without_spans_has_equal_weights() -> None:
     with cerata.open(":memory:", embedder=HashingTokens()) as store:
         store.put_frame("harbour mill")
         [best] = store.search("the harbour", profile=LATE)
-        assert [share.weight for share in store.explain(best).tokens] == [1.0, 1.0]
+        assert [share.weight for share in store.history.explain(best).tokens] == [1.0, 1.0]
 
 
 @pytest.mark.parametrize(
@@ -141,14 +143,14 @@ def test_the_embedder_reads_no_names_of_speakers(store: Store, embedder: WordTok
     assert embedder.asked == embedder.asked_tokens == ["What does harbour have?"]
     hit = next(hit for hit in hits if hit.id == 1)
     assert "text" in hit.lanes
-    explanation = store.explain(hit)
+    explanation = store.history.explain(hit)
     assert explanation.embedded == "What does harbour have?"
     assert "mina" in [word.word.lower() for word in explanation.words if word.count]
     assert "embedded without names of speakers: What does harbour have?" in str(explanation)
 
 
 def test_only_speakers_of_the_view_are_names(store: Store, embedder: WordTokens) -> None:
-    before = store.view()
+    before = store.history.view()
     new = store.put_frame("a ferry", role="Ada")
     with store.transaction():
         store.put_frame("a boat", role="Bo")

@@ -33,12 +33,14 @@ def put(store: cerata.Store, number: int) -> None:
         uri=f"file:{number}",
         title=f"Title {number}",
         tags=["even"] if number % 2 == 0 else ["odd", "rare"],
-        labels=["l"] if number == 3 else [],
-        track="main" if number == 1 else None,
         metadata={"n": number, "open": number > 1},
-        scope={"user_id": f"u{number % 2}"},
-        created=f"2026-01-0{number + 1}",
-        content_dates=["2026-03-01", "2026-02-01"] if number == 0 else [],
+        options=cerata.PutOptions(
+            labels=["l"] if number == 3 else [],
+            track="main" if number == 1 else None,
+            scope={"user_id": f"u{number % 2}"},
+            created=f"2026-01-0{number + 1}",
+            content_dates=["2026-03-01", "2026-02-01"] if number == 0 else [],
+        ),
     )
 
 
@@ -74,7 +76,7 @@ def test_a_filter_means_the_same_wherever_it_is_said(
     assert numbers(store.frames(where)) == expected
     assert numbers(store.search(asked, where=where)) == expected
     assert numbers(store.search(cerata.query(query))) == expected
-    dated = store.timeline(where=where, limit=9).entries
+    dated = store.history.timeline(where=where, limit=9).entries
     assert sorted({TEXTS.index(entry.frame.text) for entry in dated}) == expected
     items = store.recall(asked, where=where, max_tokens=9_999, floor=False).items
     assert sorted(TEXTS.index(item.text) for item in items) == expected
@@ -110,7 +112,7 @@ def test_the_timeline_goes_on_where_a_page_ended(store: cerata.Store) -> None:
         found: list[tuple[int, str]] = []
         after = None
         while True:
-            page = store.timeline(limit=limit, after=after, newest_first=newest_first)
+            page = store.history.timeline(limit=limit, after=after, newest_first=newest_first)
             found += [(TEXTS.index(one.frame.text), f"{one.time:%m-%d}") for one in page.entries]
             after = page.next
             if after is None:
@@ -120,7 +122,7 @@ def test_the_timeline_goes_on_where_a_page_ended(store: cerata.Store) -> None:
     for limit in range(1, 7):
         assert walk(limit, newest_first=True) == expected
         assert walk(limit, newest_first=False) == expected[::-1]
-    part = store.timeline(start="2026-01-03", end="2026-02-01").entries
+    part = store.history.timeline(start="2026-01-03", end="2026-02-01").entries
     assert [f"{entry.time:%m-%d}" for entry in part] == ["01-04", "01-03"]
 
 
@@ -132,9 +134,11 @@ def test_superseded_and_deleted_come_on_request_each_for_itself(store: cerata.St
 
     asked = "harbour bridge tunnel mountain"
     for older, deleted in ((False, False), (True, False), (False, True), (True, True)):
-        hits = store.search(asked, include_superseded=older, include_deleted=deleted)
-        frames = store.frames(include_superseded=older, include_deleted=deleted)
-        page = store.timeline(limit=20, include_superseded=older, include_deleted=deleted)
+        hits = store.search(asked, where=Filter(include_superseded=older, include_deleted=deleted))
+        frames = store.frames(where=Filter(include_superseded=older, include_deleted=deleted))
+        page = store.history.timeline(
+            limit=20, where=Filter(include_superseded=older, include_deleted=deleted)
+        )
         found = {hit.id for hit in hits}
         assert found == {frame.id for frame in frames} == {entry.id for entry in page.entries}
         assert (old in found, gone in found) == (older, deleted)
@@ -147,11 +151,11 @@ def test_what_is_no_filter_or_query_is_refused(store: cerata.Store) -> None:
     with pytest.raises(cerata.InvalidInput, match=r"cerata\.query"):
         store.search(["x"])  # type: ignore[arg-type]
     with pytest.raises(cerata.InvalidInput, match="'content' or 'recorded'"):
-        store.timeline(by="size")  # type: ignore[arg-type]
+        store.history.timeline(by="size")  # type: ignore[arg-type]
     with pytest.raises(cerata.InvalidInput, match="limit"):
-        store.timeline(limit=0)
+        store.history.timeline(limit=0)
     with pytest.raises(cerata.InvalidInput, match="no zone"):
-        store.timeline(start="2026-01-01T00:00:00")
+        store.history.timeline(start="2026-01-01T00:00:00")
 
 
 def test_a_source_is_one_short_line_whatever_a_title_is() -> None:
@@ -195,7 +199,7 @@ def test_the_newest_views_share_what_was_worked_out_until_something_is_appended(
             store.delete(second)
             assert [hit.id for hit in store.search("bridge")] == [third]
         assert len(store.search("bridge")) == 1
-        store.rebuild("frames")
+        store.upkeep.rebuild("frames")
         assert len(store.search("bridge")) == 1
     # A transaction has masks of its own over the log's, which it must not write to.
     assert worked.count(3) == 3

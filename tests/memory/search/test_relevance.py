@@ -1,5 +1,6 @@
 """Relevance: cosines of hits, least scores, and how well a context answers its question."""
 
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,9 @@ FAR = [0.1, -1.0]
 @pytest.fixture
 def store() -> Iterator[Store]:
     with cerata.open(":memory:") as opened:
-        opened.put_frame("green tea", embedding=[1, 0], space=SPACE)
-        opened.put_frame("a warm cup", embedding=[0.8, 0.6], space=SPACE)
-        opened.put_frame("trains to the north", embedding=[-1, 0], space=SPACE)
+        opened.put_frame("green tea", vectors=cerata.Vectors(dense=[1, 0], space=SPACE))
+        opened.put_frame("a warm cup", vectors=cerata.Vectors(dense=[0.8, 0.6], space=SPACE))
+        opened.put_frame("trains to the north", vectors=cerata.Vectors(dense=[-1, 0], space=SPACE))
         opened.put_frame("a harbour bridge")
         yield opened
 
@@ -38,61 +39,67 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_hit_has_the_cosine_of_its_vector_in_every_mode(store: Store) -> None:
     """Ranks hide how close a hit is: the first of five bad hits had the score of a good one."""
-    hits = store.search("tea bridge", embedding=CLOSE)
+    hits = store.search("tea bridge", vectors=cerata.Vectors(dense=CLOSE))
     cosines = {hit.id: hit.cosine for hit in hits}
     assert cosines == {
         1: pytest.approx(0.995037), 2: pytest.approx(0.855732), 3: pytest.approx(-0.995037), 4: None
     }  # fmt: skip
     assert hits[0].to_dict()["cosine"] == hits[0].cosine
     assert [hit.cosine for hit in store.search("tea")] == [None]
-    by_vector = store.search("tea", embedding=CLOSE, mode="vector")
+    by_vector = store.search("tea", mode="vector", vectors=cerata.Vectors(dense=CLOSE))
     assert [hit.cosine for hit in by_vector] == [hit.score for hit in by_vector]
 
 
 def test_the_cosine_of_a_space_of_inner_products_is_a_cosine() -> None:
     with cerata.open(":memory:") as store:
-        store.put_frame("tea", embedding=[3, 4], space="toy@1/2/dot")
-        [hit] = store.search("x", embedding=[6, 8], mode="vector")
+        store.put_frame("tea", vectors=cerata.Vectors(dense=[3, 4], space="toy@1/2/dot"))
+        [hit] = store.search("x", mode="vector", vectors=cerata.Vectors(dense=[6, 8]))
         assert (hit.score, hit.cosine) == (50, 1)
         with store.transaction():
-            store.put_frame("cup", embedding=[-3, -4], space="toy@1/2/dot")
-            assert {hit.cosine for hit in store.search("x", embedding=[6, 8])} == {1, -1}
+            store.put_frame("cup", vectors=cerata.Vectors(dense=[-3, -4], space="toy@1/2/dot"))
+            assert {
+                hit.cosine for hit in store.search("x", vectors=cerata.Vectors(dense=[6, 8]))
+            } == {1, -1}
 
 
 def test_the_least_score_and_the_least_cosine_bound_the_hits(store: Store) -> None:
-    ask: dict[str, Any] = {"embedding": CLOSE}
-    assert [hit.id for hit in store.search("tea bridge", **ask, min_cosine=0.8)] == [1, 2]
-    assert [hit.id for hit in store.search("tea bridge", **ask, min_cosine=0.8, k=1)] == [1]
-    scores = [hit.score for hit in store.search("tea bridge", **ask)]
-    bounded = store.search("tea bridge", **ask, min_score=scores[1])
+    close = cerata.Vectors(dense=CLOSE)
+    least = cerata.Vectors(dense=CLOSE, min_cosine=0.8)
+    assert [hit.id for hit in store.search("tea bridge", vectors=least)] == [1, 2]
+    assert [hit.id for hit in store.search("tea bridge", k=1, vectors=least)] == [1]
+    scores = [hit.score for hit in store.search("tea bridge", vectors=close)]
+    bounded = store.search("tea bridge", floor=scores[1], vectors=close)
     assert [hit.score for hit in bounded] == [score for score in scores if score >= scores[1]]
     assert 0 < len(bounded) < len(scores)
-    assert store.search("tea bridge", min_cosine=-1) == []
-    assert store.search("tea", min_score=99) == []
+    assert store.search("tea bridge", vectors=cerata.Vectors(min_cosine=-1)) == []
+    assert store.search("tea", floor=99) == []
 
 
 def test_a_least_cosine_without_vectors_is_refused_or_noticed(store: Store) -> None:
     """The empty result looked like a memory without anything close."""
     with pytest.raises(InvalidInput, match="mode 'text' compares no vectors"):
-        store.search("tea", min_cosine=0.1, mode="text")
-    cases: list[tuple[dict[str, Any], str]] = [
-        ({}, "no vectors were compared"),
-        ({"profile": "words"}, "profile words 1 has no lane of vectors"),
-        ({"profile": "words", "embedding": CLOSE}, "profile words 1 has no lane of vectors"),
+        store.search("tea", mode="text", vectors=cerata.Vectors(min_cosine=0.1))
+    any_cosine = cerata.Vectors(min_cosine=-1)
+    no_lane = "profile words 1 has no lane of vectors"
+    cases: list[tuple[str | None, cerata.Vectors, str]] = [
+        (None, any_cosine, "no vectors were compared"),
+        ("words", any_cosine, no_lane),
+        ("words", dataclasses.replace(any_cosine, dense=CLOSE), no_lane),
     ]
-    for ask, reason in cases:
-        hits = store.search("tea bridge", min_cosine=-1, **ask)
+    for profile, vectors, reason in cases:
+        hits = store.search("tea bridge", vectors=vectors, profile=profile)
         assert hits == []
         assert [notice for notice in hits.notices if reason in notice] == [*hits.notices] != []
-    assert store.search("tea", min_cosine=0.1, embedding=CLOSE).notices == ()
+    assert store.search("tea", vectors=cerata.Vectors(min_cosine=0.1, dense=CLOSE)).notices == ()
     assert store.search("tea").notices == ()
 
 
-@pytest.mark.parametrize("name", ["min_score", "min_cosine"])
 @pytest.mark.parametrize("least", ["0.3", True, float("nan"), float("inf"), 10**400])
-def test_a_bound_that_is_no_number_is_refused(store: Store, name: str, least: Any) -> None:
-    with pytest.raises(InvalidInput, match=f"{name} must be a number"):
-        store.search("tea", **{name: least})
+def test_a_bound_that_is_no_number_is_refused(store: Store, least: Any) -> None:
+    with pytest.raises(InvalidInput, match="floor must be a number"):
+        store.search("tea", floor=least)
+    with pytest.raises(InvalidInput, match="min_cosine must be a number"):
+        store.search("tea", vectors=cerata.Vectors(min_cosine=least))
 
 
 # --- the floor -----------------------------------------------------------------------------------
@@ -101,19 +108,27 @@ def test_a_bound_that_is_no_number_is_refused(store: Store, name: str, least: An
 @pytest.mark.usefixtures("measured")
 def test_a_question_below_the_least_mark_gets_nothing(store: Store) -> None:
     """Five personal notes were the answer to a question about physics."""
-    unrelated = store.recall("quantum physics", embedding=FAR)
+    unrelated = store.recall("quantum physics", vectors=cerata.Vectors(dense=FAR))
     assert (unrelated.confidence, unrelated.items, unrelated.omissions) == ("none", (), ())
     assert str(unrelated) == "nothing relevant, basis 4"
     assert unrelated.to_messages() == []
-    assert store.recall("quantum physics", embedding=FAR, framing=True).text == framing.EMPTY
-    assert len(store.recall("quantum physics", embedding=FAR, floor=False).items) == 3
-    assert store.recall("what to drink", embedding=CLOSE).confidence == "clear"
+    assert (
+        store.recall(
+            "quantum physics", vectors=cerata.Vectors(dense=FAR), layout=cerata.Layout(framing=True)
+        ).text
+        == framing.EMPTY
+    )
+    assert (
+        len(store.recall("quantum physics", floor=False, vectors=cerata.Vectors(dense=FAR)).items)
+        == 3
+    )
+    assert store.recall("what to drink", vectors=cerata.Vectors(dense=CLOSE)).confidence == "clear"
 
 
 def context_at(store: Store, score: float, **ask: Any) -> cerata.Context:
     """Return a context whose best entry has a cosine, and so a score, and no word."""
     vector = [score, (1 - score * score) ** 0.5]
-    return store.recall("quantum physics", embedding=vector, **ask)
+    return store.recall("quantum physics", vectors=cerata.Vectors(dense=vector), **ask)
 
 
 @pytest.mark.usefixtures("measured")
@@ -122,9 +137,11 @@ def test_between_the_marks_the_closest_entries_take_half_of_the_budget(*, is_fra
     """A floor refused 13 of 42 answers that the ranking had found."""
     with cerata.open(":memory:") as store:
         for number in range(30):
-            store.put_frame(f"green tea of harvest {number}", embedding=[1, 0], space=SPACE)
+            store.put_frame(
+                f"green tea of harvest {number}", vectors=cerata.Vectors(dense=[1, 0], space=SPACE)
+            )
         contexts = {
-            score: context_at(store, score, max_tokens=400, framing=is_framed)
+            score: context_at(store, score, max_tokens=400, layout=cerata.Layout(framing=is_framed))
             for score in (0.19, 0.21, 0.39, 0.41)
         }
         assert [each.confidence for each in contexts.values()] == [
@@ -145,16 +162,26 @@ def test_between_the_marks_the_closest_entries_take_half_of_the_budget(*, is_fra
 @pytest.mark.usefixtures("measured")
 def test_entries_far_below_the_best_are_left_out(store: Store) -> None:
     beside = [0.8, -0.6]
-    assert [item.id for item in store.recall("green tea", embedding=beside).items] == [1]
-    assert len(store.recall("green tea", embedding=beside, floor=False).items) == 3
+    assert [
+        item.id for item in store.recall("green tea", vectors=cerata.Vectors(dense=beside)).items
+    ] == [1]
+    assert (
+        len(store.recall("green tea", floor=False, vectors=cerata.Vectors(dense=beside)).items) == 3
+    )
 
 
 @pytest.mark.usefixtures("measured")
 def test_words_reach_the_marks_too(store: Store) -> None:
-    assert store.recall("green tea", embedding=FAR).confidence == "clear"
-    assert store.recall("green quantum field theory", embedding=FAR).confidence == "none"
-    assert store.recall('"green tea"', embedding=FAR).confidence == "clear"
-    assert store.recall(cerata.query("tea OR quantum"), embedding=FAR).confidence == "clear"
+    assert store.recall("green tea", vectors=cerata.Vectors(dense=FAR)).confidence == "clear"
+    assert (
+        store.recall("green quantum field theory", vectors=cerata.Vectors(dense=FAR)).confidence
+        == "none"
+    )
+    assert store.recall('"green tea"', vectors=cerata.Vectors(dense=FAR)).confidence == "clear"
+    assert (
+        store.recall(cerata.query("tea OR quantum"), vectors=cerata.Vectors(dense=FAR)).confidence
+        == "clear"
+    )
 
 
 def test_the_marks_by_words_count_without_vectors(store: Store) -> None:
@@ -234,9 +261,12 @@ def test_a_near_turn_counts_by_its_own_cosine() -> None:
         for number in range(5):
             vector = [1, 0, 0] if number == 2 else [0, 0, 1]
             store.put_frame(
-                f"turn {number}", role="Ann", track="talk", embedding=vector, space="toy@1/3/cosine"
+                f"turn {number}",
+                role="Ann",
+                vectors=cerata.Vectors(dense=vector, space="toy@1/3/cosine"),
+                options=cerata.PutOptions(track="talk"),
             )
-        ask: dict[str, Any] = {"embedding": [0.35, 0.9367, 0]}
+        ask: dict[str, Any] = {"vectors": cerata.Vectors(dense=[0.35, 0.9367, 0])}
         [nearest, *_] = store.search("quantum physics", **ask)
         assert nearest.id == 3
         assert nearest.cosine == pytest.approx(0.35, abs=1e-4)
@@ -248,8 +278,11 @@ def test_a_near_turn_counts_by_its_own_cosine() -> None:
 
 def test_vectors_of_another_model_have_no_marks(store: Store) -> None:
     """A cosine of one model means nothing for another."""
-    assert store.recall("quantum", embedding=FAR).confidence == "clear"
-    assert store.recall("quantum", embedding=FAR, floor=Floor(0.5, 0.4)).confidence == "none"
+    assert store.recall("quantum", vectors=cerata.Vectors(dense=FAR)).confidence == "clear"
+    assert (
+        store.recall("quantum", floor=Floor(0.5, 0.4), vectors=cerata.Vectors(dense=FAR)).confidence
+        == "none"
+    )
 
 
 def test_no_context_is_filled_with_the_newest_if_the_question_has_a_word(store: Store) -> None:
@@ -270,12 +303,14 @@ def test_a_question_without_a_word_shows_the_newest(store: Store) -> None:
 def test_a_question_that_was_stored_does_not_answer_itself(store: Store) -> None:
     """An agent stores what its user asks."""
     question = "Which zeppelin do we take?"
-    store.put_frame(question, embedding=[0, -1], space=SPACE)
+    store.put_frame(question, vectors=cerata.Vectors(dense=[0, -1], space=SPACE))
     assert store.search(question)[0].text == question
     for asked in (question, question.upper()):
-        assert store.recall(asked, embedding=[0, -1]).items == ()
+        assert store.recall(asked, vectors=cerata.Vectors(dense=[0, -1])).items == ()
         assert store.recall(asked).confidence == "none"
-    answer = store.put_frame("We take the zeppelin LZ 129.", embedding=[0, -1], space=SPACE)
+    answer = store.put_frame(
+        "We take the zeppelin LZ 129.", vectors=cerata.Vectors(dense=[0, -1], space=SPACE)
+    )
     assert [item.id for item in store.recall(question).items] == [answer.id]
 
 
@@ -286,7 +321,9 @@ def test_a_recorded_recall_has_its_floor(store: Store) -> None:
         (False, (False, None, None)),
         (Floor(0.7, 0.5), (True, 0.7, 0.5)),
     ):
-        context = store.recall("quantum", embedding=FAR, floor=floor, record=True)
+        context = store.recall(
+            "quantum", floor=floor, record=True, vectors=cerata.Vectors(dense=FAR)
+        )
         recall = next(store.log(context.recorded or 0)).body
         assert isinstance(recall, RecallContext)
         assert (recall.floor, recall.floor_clear, recall.floor_least) == fields
@@ -327,7 +364,7 @@ def test_a_search_without_the_remembered_embedder_says_so() -> None:
             assert "open(embedder=…)" in notice
         assert store.search("tea", mode="text").notices == ()
         assert store.search("tea", profile="words").notices == ()
-        assert store.search("tea", embedding=[1, 1]).notices == ()
+        assert store.search("tea", vectors=cerata.Vectors(dense=[1, 1])).notices == ()
 
 
 # --- the measured floor --------------------------------------------------------------------------

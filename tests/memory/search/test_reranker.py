@@ -126,7 +126,7 @@ def test_equal_scores_keep_the_order_of_the_search(store: Store) -> None:
 def test_a_turn_is_read_with_its_speaker_and_bytes_by_their_description() -> None:
     with cerata.open(":memory:") as store:
         store.put_frame("green tea", role="Mina")
-        store.put_frame(b"\0\1", search_text="a green cup", kind="image")
+        store.put_frame(b"\0\1", kind="image", options=cerata.PutOptions(search_text="a green cup"))
         model = Checksums()
         store.search("green", rerank=model)
     assert sorted(model.calls[0][1]) == ["Mina: green tea", "a green cup"]
@@ -135,12 +135,16 @@ def test_a_turn_is_read_with_its_speaker_and_bytes_by_their_description() -> Non
 def test_pages_filters_and_groups_are_parts_of_one_order(store: Store) -> None:
     hits = store.search(QUESTION, k=90, rerank=Checksums())
     pages: list[int] = []
-    while page := store.search(QUESTION, k=20, offset=len(pages), rerank=Checksums()):
+    while page := store.search(
+        QUESTION, k=20, rerank=Checksums(), page=cerata.Page(offset=len(pages))
+    ):
         pages += ids(page)
     assert pages == ids(hits)
-    assert ids(store.search(QUESTION, k=90, rerank=Checksums(), group_by="document")) == ids(hits)
+    assert ids(
+        store.search(QUESTION, k=90, rerank=Checksums(), page=cerata.Page(group_by="document"))
+    ) == ids(hits)
     least = sorted(hit.score for hit in hits)[40]
-    bounded = store.search(QUESTION, k=90, rerank=Checksums(), min_score=least)
+    bounded = store.search(QUESTION, k=90, rerank=Checksums(), floor=least)
     assert ids(bounded) == [hit.id for hit in hits if hit.score >= least]
     odd = Filter(tags=["odd"])
     plain = store.search(QUESTION, k=90, where=odd)
@@ -156,18 +160,20 @@ def test_a_page_after_a_hit_does_not_run_the_model_again(store: Store) -> None:
     hits = ids(store.search(QUESTION, k=90, rerank=model))
     page = store.search(QUESTION, k=20, rerank=model)
     pages = ids(page)
-    while page := store.search(QUESTION, k=20, rerank=Checksums(), after=page[-1]):
-        assert store.explain(page[0]).reranked is None or len(pages) < 50
+    while page := store.search(
+        QUESTION, k=20, rerank=Checksums(), page=cerata.Page(after=page[-1])
+    ):
+        assert store.history.explain(page[0]).reranked is None or len(pages) < 50
         pages += ids(page)
     assert pages == hits
     assert len(model.calls) == 2
     [hit] = store.search(QUESTION, k=1, rerank=model)
     with pytest.raises(cerata.InvalidInput, match="another question"):
-        store.search(QUESTION, k=1, rerank=Checksums("checksums@2"), after=hit)
+        store.search(QUESTION, k=1, rerank=Checksums("checksums@2"), page=cerata.Page(after=hit))
 
 
 def test_earlier_views_and_a_transaction_are_reranked_as_they_are_ranked(store: Store) -> None:
-    then = store.view()
+    then = store.history.view()
     before = ids(then.search(QUESTION, rerank=Checksums()))
     with store.transaction() as block:
         new = store.put_frame("green green tea").id
@@ -194,7 +200,7 @@ def test_scores_of_frames_order_without_a_model(store: Store) -> None:
 def test_an_explanation_has_the_score_and_both_ranks(store: Store) -> None:
     plain = ids(store.search(QUESTION, k=90))
     hits = store.search(QUESTION, k=90, rerank=Checksums())
-    told = store.explain(hits[0])
+    told = store.history.explain(hits[0])
     assert told.reranked is not None
     assert told.reranked.to_dict() == {
         "before": plain.index(hits[0].id) + 1,
@@ -203,10 +209,13 @@ def test_an_explanation_has_the_score_and_both_ranks(store: Store) -> None:
         "by": "checksums@1",
     }
     assert f"rank {told.reranked.before} before, 1 by checksums@1: " in str(told)
-    assert store.explain(hits[70]).reranked is None
+    assert store.history.explain(hits[70]).reranked is None
     [hit] = store.search(QUESTION, k=1, rerank={plain[4]: 2.0, plain[0]: 1.0})
-    assert "rank 5 before, 1 by the passed scores: 2.000" in str(store.explain(hit))
-    assert store.recall(QUESTION, rerank=Checksums()).lanes[-1] == "checksums@1 (rerank)"
+    assert "rank 5 before, 1 by the passed scores: 2.000" in str(store.history.explain(hit))
+    assert (
+        store.recall(QUESTION, profile=cerata.Ranking(rerank=Checksums())).lanes[-1]
+        == "checksums@1 (rerank)"
+    )
 
 
 # --- recorded recalls ----------------------------------------------------------------------------
@@ -220,16 +229,18 @@ def recorded(store: Store | View, seq: int | None) -> RecallContext:
 
 def test_a_recorded_recall_is_repeated_without_the_model(store: Store) -> None:
     asked: dict[str, Any] = {"max_tokens": 300, "policy": None}
-    context = store.recall(QUESTION, rerank=Checksums(), record=True, **asked)
+    context = store.recall(
+        QUESTION, record=True, profile=cerata.Ranking(rerank=Checksums()), **asked
+    )
     assert context.text != store.recall(QUESTION, **asked).text
     body = recorded(store, context.recorded)
     assert (body.reranker, body.rerank, len(body.reranked)) == ("checksums@1", False, 50)
     scores = np.frombuffer(body.reranked_scores or b"", "<f8").tolist()
     store.put_frame("green tea, newer")
     rerank = dict(zip(body.reranked, scores, strict=True))
-    again = store.at(body.basis).recall(QUESTION, rerank=rerank, **asked)
+    again = store.at(body.basis).recall(QUESTION, profile=cerata.Ranking(rerank=rerank), **asked)
     assert again.text == context.text
-    repeated = store.recall(QUESTION, rerank=rerank, record=True, **asked)
+    repeated = store.recall(QUESTION, record=True, profile=cerata.Ranking(rerank=rerank), **asked)
     body = recorded(store, repeated.recorded)
     assert body.reranker is None
     assert {*body.reranked} <= {*rerank}
@@ -240,7 +251,7 @@ def test_a_recall_in_a_transaction_records_the_scores_of_new_frames(store: Store
     """Ids of pending frames become their numbers, as those of shown frames do."""
     with store.transaction() as block:
         store.put_frame("green green tea")
-        store.recall(QUESTION, rerank=Checksums(), record=True)
+        store.recall(QUESTION, record=True, profile=cerata.Ranking(rerank=Checksums()))
     body = recorded(store, block.receipt.seqs[-1])
     assert block.receipt.ids[0] in body.reranked
     assert body.reranked[0] > 0
@@ -249,7 +260,7 @@ def test_a_recall_in_a_transaction_records_the_scores_of_new_frames(store: Store
 def test_a_keyed_recall_is_recognised_by_the_identity_of_its_model(store: Store) -> None:
     def call(rerank: Any) -> cerata.Receipt:
         with store.transaction(key="once") as block:
-            store.recall(QUESTION, rerank=rerank, record=True)
+            store.recall(QUESTION, record=True, profile=cerata.Ranking(rerank=rerank))
         return block.receipt
 
     first = call(Checksums())
@@ -280,14 +291,14 @@ FAULTS: list[tuple[Callable[[int], Any], str]] = [
 def test_a_model_that_fails_writes_nothing_and_leaves_the_view_usable(
     store: Store, answer: Callable[[int], Any], fault: str
 ) -> None:
-    view = store.view()
+    view = store.history.view()
     expected = [hit.to_dict() for hit in view.search(QUESTION, rerank=Checksums())]
     head = store.head
     with pytest.raises(RerankerFailed, match=fault) as caught:
         view.search(QUESTION, rerank=Answering(answer))
     assert caught.value.reranker == "broken@1"
     with pytest.raises(RerankerFailed):
-        store.recall(QUESTION, rerank=Answering(answer), record=True)
+        store.recall(QUESTION, record=True, profile=cerata.Ranking(rerank=Answering(answer)))
     assert store.head == head
     assert [hit.to_dict() for hit in view.search(QUESTION, rerank=Checksums())] == expected
 
@@ -332,9 +343,10 @@ def test_without_a_hit_the_model_does_not_run(store: Store) -> None:
 )
 def test_what_is_no_reranker_is_refused_before_anything_runs(store: Store, rerank: Any) -> None:
     head = store.head
-    for ask in (store.search, store.recall):
-        with pytest.raises(cerata.InvalidInput):
-            ask(QUESTION, rerank=rerank)
+    with pytest.raises(cerata.InvalidInput):
+        store.search(QUESTION, rerank=rerank)
+    with pytest.raises(cerata.InvalidInput):
+        store.recall(QUESTION, profile=cerata.Ranking(rerank=rerank))
     assert store.head == head
 
 

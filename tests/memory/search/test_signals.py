@@ -74,10 +74,10 @@ def write(store: Store, turns: Sequence[Turn]) -> None:
         store.put_frame(
             text,
             role=role,
-            track=track,
-            created=created,
-            content_dates=() if content is None else (content,),
             uri=None if track is None else f"file:lib/{track}_test.py",
+            options=cerata.PutOptions(
+                track=track, created=created, content_dates=() if content is None else (content,)
+            ),
         )
 
 
@@ -155,15 +155,17 @@ STEP = 0.05
 def check(view: View, last: datetime) -> None:
     """Compare a view with the reference: the share of the words, and a step for each signal."""
     for question in QUESTIONS:
-        hits = view.search(question, k=100, profile=ALL, group_by="frame")
+        hits = view.search(question, k=100, profile=ALL, page=cerata.Page(group_by="frame"))
         plain = {
             hit.id: hit.score
-            for hit in view.search(question, k=100, profile=PLAIN, group_by="frame")
+            for hit in view.search(
+                question, k=100, profile=PLAIN, page=cerata.Page(group_by="frame")
+            )
         }
         assert {hit.id for hit in hits} == set(plain)
         assert hits == sorted(hits, key=lambda hit: (-hit.score, hit.id < 0, abs(hit.id)))
         for hit in hits:
-            explanation = view.explain(hit)
+            explanation = view.history.explain(hit)
             signals = values(view, question, hit.frame, last)
             sum_ = math.fsum(WEIGHTS[name] * value for name, value in signals.items())
             assert hit.score == pytest.approx(plain[hit.id] + STEP * sum_, abs=1e-6)
@@ -183,7 +185,7 @@ def test_scores_equal_the_reference_as_of_every_event(turns: Sequence[Turn]) -> 
         with store.transaction():
             write(store, turns)
             # Recency counts to the time at which the drafts were recorded: a moment ago.
-            check(store.view(), datetime.now(UTC))
+            check(store.history.view(), datetime.now(UTC))
         for basis in range(1, store.head.seq + 1):
             view = store.at(basis)
             check(view, view.now)
@@ -193,11 +195,13 @@ def test_a_search_is_equal_in_another_process_of_the_file(tmp_path: Path) -> Non
     path = tmp_path / "m.cera"
     with cerata.open(path) as store:
         for text in TEXTS:
-            store.put_frame(text, role="Mina", track="chat", created="2023-05-08")
+            store.put_frame(
+                text, role="Mina", options=cerata.PutOptions(track="chat", created="2023-05-08")
+            )
         hits = [(hit.id, hit.score) for hit in store.search(QUESTIONS[0])]
         basis = store.head.seq
     with cerata.open(path) as store:
-        store.put_frame("the harbour", role="Mina", track="chat")
+        store.put_frame("the harbour", role="Mina", options=cerata.PutOptions(track="chat"))
         assert [(hit.id, hit.score) for hit in store.at(basis).search(QUESTIONS[0])] == hits
 
 
@@ -210,8 +214,11 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     ),
     "period": (
         "What was painted in May 2023?",
-        {"text": "the harbour was painted in oil on wood", "created": "2023-05-10"},
-        {"text": "painted", "created": "2022-05-10"},
+        {
+            "text": "the harbour was painted in oil on wood",
+            "options": cerata.PutOptions(created="2023-05-10"),
+        },
+        {"text": "painted", "options": cerata.PutOptions(created="2022-05-10")},
     ),
     "when": (
         "When was it painted?",
@@ -269,7 +276,7 @@ def test_a_signal_changes_an_order_that_is_wrong_without_it(signal: str) -> None
         assert without[0].id != best
         hits = store.search(question, profile=Profile("one", 1, {"text": 1}, signals=on))
         assert hits[0].id == best
-        with_signal = [told for hit in hits if (told := store.explain(hit)).signals]
+        with_signal = [told for hit in hits if (told := store.history.explain(hit)).signals]
         assert [told.id == best for told in with_signal] == [on[signal] > 0]
         (share,) = with_signal[0].signals
         assert (share.signal, share.added) == (signal, STEP * share.weight * share.value)
@@ -280,12 +287,14 @@ def test_an_answer_follows_the_question_of_another_speaker() -> None:
     follows = Profile("one", 1, {"text": 1}, signals={"follows": 20})
     with cerata.open(":memory:") as store:
         for role, text in (("mina", "A boat?"), ("mina", "a boat"), ("olaf", "Boats?")):
-            store.put_frame(text, role=role, track="chat")
-        last = store.put_frame("the boat by the mill", role="mina", track="chat").id
-        store.put_frame("a boat", role="olaf", track="other")
+            store.put_frame(text, role=role, options=cerata.PutOptions(track="chat"))
+        last = store.put_frame(
+            "the boat by the mill", role="mina", options=cerata.PutOptions(track="chat")
+        ).id
+        store.put_frame("a boat", role="olaf", options=cerata.PutOptions(track="other"))
         hits = store.search("the boat", profile=follows)
         assert hits[0].id == last
-        assert [hit.id for hit in hits if store.explain(hit).signals] == [last]
+        assert [hit.id for hit in hits if store.history.explain(hit).signals] == [last]
 
 
 def test_a_reply_to_a_question_with_rarer_words_comes_first() -> None:
@@ -293,11 +302,15 @@ def test_a_reply_to_a_question_with_rarer_words_comes_first() -> None:
     replies = Profile("one", 1, {"text": 1}, signals={"replies": 20})
     with cerata.open(":memory:") as store:
         for track, asked in (("near", "Where did you buy the boat?"), ("far", "A boat? Really?")):
-            store.put_frame(asked, role="olaf", track=track)
-            store.put_frame("In Porto, the boat too", role="mina", track=track)
-        store.put_frame("a boat", role="mina", track="near")
-        hits = store.search("Where did Mina buy her boat?", profile=replies, group_by="frame")
-        found = {hit.id: store.explain(hit).signals for hit in hits}
+            store.put_frame(asked, role="olaf", options=cerata.PutOptions(track=track))
+            store.put_frame(
+                "In Porto, the boat too", role="mina", options=cerata.PutOptions(track=track)
+            )
+        store.put_frame("a boat", role="mina", options=cerata.PutOptions(track="near"))
+        hits = store.search(
+            "Where did Mina buy her boat?", profile=replies, page=cerata.Page(group_by="frame")
+        )
+        found = {hit.id: store.history.explain(hit).signals for hit in hits}
         assert hits[0].id == 2
         assert [frame for frame, signals in found.items() if signals] == [2, 4]
         (near,), (far,) = found[2], found[4]
@@ -307,8 +320,10 @@ def test_a_reply_to_a_question_with_rarer_words_comes_first() -> None:
 def test_the_newest_conversation_is_the_thread() -> None:
     thread = Profile("one", 1, {"text": 1}, signals={"thread": 20})
     with cerata.open(":memory:") as store:
-        store.put_frame("boat", role="mina", track="old")
-        new = store.put_frame("a boat among other things", role="mina", track="new").id
+        store.put_frame("boat", role="mina", options=cerata.PutOptions(track="old"))
+        new = store.put_frame(
+            "a boat among other things", role="mina", options=cerata.PutOptions(track="new")
+        ).id
         assert store.search("boat", profile=PLAIN)[0].id != new
         assert store.search("boat", profile=thread)[0].id == new
         assert store.at(1).search("boat", profile=thread)[0].id == 1
@@ -321,7 +336,7 @@ def test_a_question_for_tests_finds_tests() -> None:
         test = store.put_frame("paint the harbour", uri="file:lib/test_harbour.py").id
         for question in ("the test of paint harbour", "paint harbour with pytest"):
             hits = store.search(question, profile=lowered)
-            assert (hits[0].id, store.explain(hits[0]).signals) == (test, ())
+            assert (hits[0].id, store.history.explain(hits[0]).signals) == (test, ())
         assert store.search("paint harbour", profile=lowered)[0].id != test
 
 
@@ -339,16 +354,16 @@ def test_without_a_signal_that_counts_scores_are_those_of_the_words() -> None:
         hits = store.search("When did the boat sail?")
         words = store.search("When did the boat sail?", profile="words")
         assert [(hit.id, hit.score) for hit in hits] == [(hit.id, hit.score) for hit in words]
-        assert store.explain(hits[0]).signals == ()
+        assert store.history.explain(hits[0]).signals == ()
 
 
 def test_a_query_and_a_vector_have_no_signals() -> None:
     with cerata.open(":memory:") as store:
-        store.put_frame("a boat?", role="mina", embedding=[1, 0], space="toy")
-        assert not store.explain(store.search(cerata.query("boat"))[0]).signals
-        hits = store.search("boat", embedding=[1, 0], mode="vector")
-        assert (hits[0].score, store.explain(hits[0]).signals) == (1.0, ())
-        assert store.explain(store.search("a boat")[0]).signals
+        store.put_frame("a boat?", role="mina", vectors=cerata.Vectors(dense=[1, 0], space="toy"))
+        assert not store.history.explain(store.search(cerata.query("boat"))[0]).signals
+        hits = store.search("boat", mode="vector", vectors=cerata.Vectors(dense=[1, 0]))
+        assert (hits[0].score, store.history.explain(hits[0]).signals) == (1.0, ())
+        assert store.history.explain(store.search("a boat")[0]).signals
 
 
 def test_a_question_reads_the_time_of_the_last_event_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -361,7 +376,7 @@ def test_a_question_reads_the_time_of_the_last_event_once(monkeypatch: pytest.Mo
         return whole(log, seq)
 
     with cerata.open(":memory:") as store:
-        store.put_frame("It rained", role="Mina", track="a")
+        store.put_frame("It rained", role="Mina", options=cerata.PutOptions(track="a"))
         view = store.at("HEAD")
         monkeypatch.setattr(Log, "event", count)
         view.search("Has it rained yesterday, or last week?")
@@ -373,8 +388,8 @@ def test_a_question_reads_the_time_of_the_last_event_once(monkeypatch: pytest.Mo
 
 def test_an_ambiguous_date_is_explained() -> None:
     with cerata.open(":memory:") as store:
-        store.put_frame("It rained", created="2026-04-03")
-        explanation = store.explain(store.search("Has it rained on 03/04/2026?")[0])
+        store.put_frame("It rained", options=cerata.PutOptions(created="2026-04-03"))
+        explanation = store.history.explain(store.search("Has it rained on 03/04/2026?")[0])
         assert (explanation.ignored, explanation.signals) == (("03/04/2026",), ())
         assert "ignored 03/04/2026: the order of day and month differs" in str(explanation)
 
@@ -401,7 +416,7 @@ def test_the_shape_of_a_memory_changes_no_profile() -> None:
     """A memory had a ranking of notes, of talk or of documents, by its majority."""
     with cerata.open(":memory:") as store:
         assert store.recall("boat").profile == "default 1"
-        store.put_frame("a boat", role="mina", track="chat")
+        store.put_frame("a boat", role="mina", options=cerata.PutOptions(track="chat"))
         assert store.recall("boat").profile == "default 1"
         text = "\n\n".join(f"Boat {place} lies in the harbour." * 40 for place in range(9))
         store.remember(text, title="Boats")
@@ -413,10 +428,15 @@ def test_a_page_continues_although_frames_were_added() -> None:
     with cerata.open(":memory:") as store:
         for _ in range(4):
             store.put_frame("a boat")
-        first = store.search("boat", k=2, group_by="frame")
+        first = store.search("boat", k=2, page=cerata.Page(group_by="frame"))
         for _ in range(9):
-            store.put_frame("a boat", role="mina", track="chat")
-        assert [hit.id for hit in store.search("boat", k=2, after=first[-1], group_by="frame")] == [
+            store.put_frame("a boat", role="mina", options=cerata.PutOptions(track="chat"))
+        assert [
+            hit.id
+            for hit in store.search(
+                "boat", k=2, page=cerata.Page(after=first[-1], group_by="frame")
+            )
+        ] == [
             3,
             4,
         ]
@@ -424,7 +444,7 @@ def test_a_page_continues_although_frames_were_added() -> None:
 
 def test_a_recorded_recall_names_the_profile_that_ran() -> None:
     with cerata.open(":memory:") as store:
-        store.put_frame("a boat", role="mina", track="chat")
+        store.put_frame("a boat", role="mina", options=cerata.PutOptions(track="chat"))
         context = store.recall("boat", record=True)
         assert context.recorded is not None
         event = next(iter(store.log(context.recorded, context.recorded))).body
@@ -443,11 +463,13 @@ def test_talk_counts_less_the_longer_turns_are() -> None:
     for text, part in (("A new boat?", 1.0), (f"{long}. Is it new?", None)):
         with cerata.open(":memory:") as store:
             for number in range(3):
-                store.put_frame(f"{text} Boat {number}?", role="mina", track="chat")
+                store.put_frame(
+                    f"{text} Boat {number}?", role="mina", options=cerata.PutOptions(track="chat")
+                )
             lengths = [len(terms(frame.text or "")) for frame in store.frames()]
             mean = sum(lengths) / len(lengths)
             assert (mean > 20) == (part is None)
-            [share, *_] = store.explain(store.search("new boats")[0]).signals
+            [share, *_] = store.history.explain(store.search("new boats")[0]).signals
             assert share.signal == "question"
             assert share.weight == pytest.approx(-0.6 * min(1.0, 20 / mean))
 
@@ -456,9 +478,14 @@ def test_a_lane_that_finds_nothing_changes_no_order() -> None:
     """An embedder must not change the worth of a signal before the first vector."""
     with cerata.open(":memory:") as store:
         for text in TEXTS:
-            store.put_frame(text, role="Mina", track="chat")
+            store.put_frame(text, role="Mina", options=cerata.PutOptions(track="chat"))
         alone = store.search(QUESTIONS[0])
-        store.put_frame("salt", role="Mina", track="chat", embedding=[1, 0], space="toy")
+        store.put_frame(
+            "salt",
+            role="Mina",
+            vectors=cerata.Vectors(dense=[1, 0], space="toy"),
+            options=cerata.PutOptions(track="chat"),
+        )
         store.delete(store.search("salt")[0])
-        hits = store.search(QUESTIONS[0], embedding=[1, 0], space="toy")
+        hits = store.search(QUESTIONS[0], vectors=cerata.Vectors(dense=[1, 0], space="toy"))
         assert [(hit.id, hit.score) for hit in hits] == [(hit.id, hit.score) for hit in alone]

@@ -43,9 +43,13 @@ def act(store: Store, source: Random, model: Model) -> None:
         tokens = drawn(source) if source.random() < 0.8 else None
         talk, tag = source.choice(("a", "b", None)), source.choice("xy")
         vectors: dict[str, Any] = (
-            {} if tokens is None else {"token_embedding": tokens, "tokens_space": SPACE}
+            {} if tokens is None else {"vectors": cerata.Vectors(tokens=tokens, tokens_space=SPACE)}
         )
-        place: dict[str, Any] = {"role": "mina", "track": talk} if talk else {"track": "a"}
+        place: dict[str, Any] = (
+            {"role": "mina", "options": cerata.PutOptions(track=talk)}
+            if talk
+            else {"options": cerata.PutOptions(track="a")}
+        )
         frame = store.put_frame("text", tags=[tag], **place, **vectors).id
         model[frame] = Turn(talk, tokens, tag)
     elif chosen == "delete":
@@ -97,14 +101,12 @@ def is_right(
     """Compare a search with the reference; a failed assertion shows the difference."""
     hits = view.search(
         "",
-        token_embedding=query,
-        token_weights=weights,
-        tokens_space=SPACE,
         k=100,
         mode="vector",
         profile=LATE,
         where=None if tag is None else Filter(tags=[tag]),
-        group_by="frame",
+        vectors=cerata.Vectors(tokens=query, token_weights=weights, tokens_space=SPACE),
+        page=cerata.Page(group_by="frame"),
     )
     assert {hit.id: hit.score for hit in hits} == pytest.approx(
         expected(model, query, weights, tag), abs=2e-9
@@ -128,7 +130,7 @@ def test_scores_equal_the_reference_as_of_every_event(seed: int) -> None:
     model: Model = {}
     states: dict[int, Model] = {}
     with cerata.open(":memory:") as store:
-        store.put_frame("first", token_embedding=drawn(source), tokens_space=SPACE)
+        store.put_frame("first", vectors=cerata.Vectors(tokens=drawn(source), tokens_space=SPACE))
         store.delete(1)
         for _ in range(12):
             act(store, source, model)
@@ -159,14 +161,13 @@ def test_of_many_frames_every_returned_score_is_exact(monkeypatch: pytest.Monkey
         monkeypatch.setattr(maxsim_module, "ALL_FRAMES_MAX", 20)
         monkeypatch.setattr(maxsim_module, "CANDIDATES_MIN", 8)
         asked: dict[str, Any] = {
-            "token_embedding": query,
-            "token_weights": weights,
+            "vectors": cerata.Vectors(tokens=query, token_weights=weights),
             "profile": LATE,
             "k": 5,
         }
-        hits = store.search("", mode="vector", **asked, group_by="frame")
+        hits = store.search("", mode="vector", page=cerata.Page(group_by="frame"), **asked)
         tagged = store.search(
-            "", mode="vector", where=Filter(tags=["y"]), **asked, group_by="frame"
+            "", mode="vector", where=Filter(tags=["y"]), page=cerata.Page(group_by="frame"), **asked
         )
         assert len(hits) == len(tagged) == 5
         for hit in (*hits, *tagged):
@@ -178,13 +179,16 @@ def test_of_many_frames_every_returned_score_is_exact(monkeypatch: pytest.Monkey
             seq = stopped.head.seq
             found = [
                 (hit.id, hit.score)
-                for hit in stopped.search("", mode="vector", **asked, group_by="frame")
+                for hit in stopped.search(
+                    "", mode="vector", page=cerata.Page(group_by="frame"), **asked
+                )
             ]
         for _ in range(10):
             act(store, source, model)
         view = store.at(seq)
         assert [
-            (hit.id, hit.score) for hit in view.search("", mode="vector", **asked, group_by="frame")
+            (hit.id, hit.score)
+            for hit in view.search("", mode="vector", page=cerata.Page(group_by="frame"), **asked)
         ] == found
 
 
@@ -193,16 +197,21 @@ def test_an_answer_beside_the_words_of_its_question_is_found() -> None:
     with cerata.open(":memory:") as store:
         for token in (0, 5, 4):
             store.put_frame(
-                "turn", role="mina", track="t", token_embedding=UNITS[[token]], tokens_space=SPACE
+                "turn",
+                role="mina",
+                vectors=cerata.Vectors(tokens=UNITS[[token]], tokens_space=SPACE),
+                options=cerata.PutOptions(track="t"),
             )
-        asked: dict[str, Any] = {"token_embedding": UNITS[[0, 1]], "profile": LATE}
+        asked: dict[str, Any] = {"vectors": cerata.Vectors(tokens=UNITS[[0, 1]]), "profile": LATE}
         hits = [
             (hit.id, hit.score)
-            for hit in store.search("", mode="vector", **asked, group_by="frame")
+            for hit in store.search("", mode="vector", page=cerata.Page(group_by="frame"), **asked)
         ]
         assert hits == [(1, 0.325), (2, 0.2275), (3, 0.15925)]
-        [_, answer, _] = store.search("", mode="vector", **asked, group_by="frame")
-        explanation = store.explain(answer)
+        [_, answer, _] = store.search(
+            "", mode="vector", page=cerata.Page(group_by="frame"), **asked
+        )
+        explanation = store.history.explain(answer)
         assert [share.to_dict() for share in explanation.tokens] == [
             {
                 "token": "1",
@@ -229,13 +238,20 @@ def test_an_answer_beside_the_words_of_its_question_is_found() -> None:
 def test_weights_of_the_caller_decide_the_order() -> None:
     with cerata.open(":memory:") as store:
         for token in (0, 1):
-            store.put_frame("note", token_embedding=UNITS[[token]], tokens_space=SPACE)
+            store.put_frame(
+                "note", vectors=cerata.Vectors(tokens=UNITS[[token]], tokens_space=SPACE)
+            )
         for weights, best in (([1, 2], 2), ([2, 1], 1), ([0, 1], 2)):
-            asked: dict[str, Any] = {"token_embedding": UNITS[[0, 1]], "token_weights": weights}
+            asked: dict[str, Any] = {
+                "vectors": cerata.Vectors(tokens=UNITS[[0, 1]], token_weights=weights)
+            }
             hits = store.search("", mode="vector", profile=LATE, **asked)
             assert next(iter(hits)).id == best
         assert not store.search(
-            "", mode="vector", token_embedding=UNITS[:2], token_weights=[0, 0], profile=LATE
+            "",
+            mode="vector",
+            profile=LATE,
+            vectors=cerata.Vectors(tokens=UNITS[:2], token_weights=[0, 0]),
         )
 
 
@@ -251,23 +267,31 @@ def test_weights_of_the_caller_decide_the_order() -> None:
 )
 def test_weights_that_are_no_weights_are_refused(weights: Any, fault: str) -> None:
     with cerata.open(":memory:") as store:
-        store.put_frame("note", token_embedding=UNITS[[0]], tokens_space=SPACE)
+        store.put_frame("note", vectors=cerata.Vectors(tokens=UNITS[[0]], tokens_space=SPACE))
         with pytest.raises(cerata.InvalidInput, match=fault):
-            store.search("note", token_embedding=UNITS[:2], token_weights=weights)
-        with pytest.raises(cerata.InvalidInput, match="without token_embedding"):
-            store.search("note", token_weights=[1.0])
+            store.search("note", vectors=cerata.Vectors(tokens=UNITS[:2], token_weights=weights))
+        with pytest.raises(cerata.InvalidInput, match="token_weights came without tokens"):
+            store.search("note", vectors=cerata.Vectors(token_weights=[1.0]))
 
 
 def test_a_recorded_recall_has_the_weights_and_is_repeated_by_them() -> None:
     with cerata.open(":memory:") as store:
         for token in (0, 1):
-            store.put_frame(f"note {token}", token_embedding=UNITS[[token]], tokens_space=SPACE)
-        asked: dict[str, Any] = {"token_embedding": UNITS[:2], "floor": False}
-        context = store.recall("which?", record=True, token_weights=[1, 3], **asked)
+            store.put_frame(
+                f"note {token}", vectors=cerata.Vectors(tokens=UNITS[[token]], tokens_space=SPACE)
+            )
+        context = store.recall(
+            "which?",
+            record=True,
+            vectors=cerata.Vectors(tokens=UNITS[:2], token_weights=[1, 3]),
+            floor=False,
+        )
         [event] = store.log(context.recorded or 0, context.recorded)
         assert isinstance(event.body, RecallContext)
         weights = np.frombuffer(event.body.token_weights or b"", "<f8")
         assert weights.tolist() == [1.0, 3.0]
-        again = store.at(event.body.basis).recall("which?", token_weights=weights, **asked)
+        again = store.at(event.body.basis).recall(
+            "which?", vectors=cerata.Vectors(tokens=UNITS[:2], token_weights=weights), floor=False
+        )
         assert again.text == context.text
         assert [item.id for item in again.items] == [2, 1]

@@ -48,15 +48,17 @@ def write(store: Store, turns: Sequence[Turn]) -> None:
                 text,
                 role=role,
                 metadata={} if session is None else {"session": session},
-                track=track,
-                parent=root.id if is_child else None,
-                scope={"user_id": "anna"} if place % 3 else None,
+                options=cerata.PutOptions(
+                    track=track,
+                    parent=root.id if is_child else None,
+                    scope={"user_id": "anna"} if place % 3 else None,
+                ),
             )
 
 
 def expected(view: View, question: str) -> dict[int, float]:
     """Return the score of every frame with a word in or near it, by the formula."""
-    firsts = {frame.id: view.history(frame)[0].id for frame in view.frames()}
+    firsts = {frame.id: view.history.of(frame)[0].id for frame in view.frames()}
     frames = sorted(view.frames(), key=lambda frame: (firsts[frame.id] < 0, abs(firsts[frame.id])))
     words = {
         frame.id: terms(frame.text or "") + 2 * (terms(frame.title or "") + terms(frame.role or ""))
@@ -117,7 +119,8 @@ def expected(view: View, question: str) -> dict[int, float]:
 def scores(view: View, question: str) -> dict[int, float]:
     """Return the score of every frame that a search finds; close scores may change places."""
     return {
-        hit.id: hit.score for hit in view.search(question, k=100, profile="words", group_by="frame")
+        hit.id: hit.score
+        for hit in view.search(question, k=100, profile="words", page=cerata.Page(group_by="frame"))
     }
 
 
@@ -128,8 +131,8 @@ def test_scores_equal_the_reference_as_of_every_event(turns: Sequence[Turn]) -> 
         with store.transaction():
             write(store, turns)
             for question in QUESTIONS:
-                wanted = pytest.approx(expected(store.view(), question), abs=1e-5)
-                assert scores(store.view(), question) == wanted
+                wanted = pytest.approx(expected(store.history.view(), question), abs=1e-5)
+                assert scores(store.history.view(), question) == wanted
         for basis in range(store.head.seq + 1):
             for question in QUESTIONS:
                 view = store.at(basis)
@@ -142,11 +145,11 @@ def test_short_turns_count_in_full_and_long_ones_hardly() -> None:
         with cerata.open(":memory:") as store:
             filler = " ".join(f"word{number}" for number in range(size - 1))
             for text in (f"ferry {filler}", f"mill {filler}"):
-                store.put_frame(text, role="mina", track="chat")
+                store.put_frame(text, role="mina", options=cerata.PutOptions(track="chat"))
             found = {hit.id: hit for hit in store.search("ferry", profile="words")}
             assert len(found) == (2 if near else 1)
             if near:
-                [word] = store.explain(found[2]).words
+                [word] = store.history.explain(found[2]).words
                 assert (word.count, word.near) == (0, near)
 
 
@@ -165,9 +168,9 @@ def test_an_answer_is_found_by_the_words_of_its_question() -> None:
         talk(store, "b", "I like soup.", "Me too.")
         assert turns[1] in [hit.id for hit in store.search("where does the ferry lie?")]
         hit = next(hit for hit in store.search("ferry", profile="words") if hit.id == turns[1])
-        (word,) = store.explain(hit).words
+        (word,) = store.history.explain(hit).words
         assert (word.count, word.near) == (0, 0.5)
-        assert "(count 0, 0.5 near)" in str(store.explain(hit))
+        assert "(count 0, 0.5 near)" in str(store.history.explain(hit))
 
 
 def test_turns_without_a_conversation_have_no_neighbours() -> None:
@@ -182,7 +185,11 @@ def test_turns_of_another_scope_are_no_neighbours(tmp_path: object) -> None:
     """A private turn must not raise the rank of another person's."""
     with cerata.open(":memory:") as store:
         for person, text in (("anna", "Where is the old ferry?"), ("ben", "Behind the mill.")):
-            store.put_frame(text, role="mina", track="chat", scope={"user_id": person})
+            store.put_frame(
+                text,
+                role="mina",
+                options=cerata.PutOptions(track="chat", scope={"user_id": person}),
+            )
         assert [hit.id for hit in store.search("ferry")] == [1]
 
 
@@ -213,7 +220,11 @@ def test_the_built_in_profiles_use_the_context(profile: str) -> None:
 def test_a_transaction_continues_a_conversation_of_the_log() -> None:
     """Before any read has looked at the conversations."""
     with cerata.open(":memory:") as store:
-        store.put_frame("Where is the old ferry?", role="mina", track="chat")
+        store.put_frame(
+            "Where is the old ferry?", role="mina", options=cerata.PutOptions(track="chat")
+        )
         with store.transaction():
-            answer = store.put_frame("Behind the mill.", role="olaf", track="chat").id
+            answer = store.put_frame(
+                "Behind the mill.", role="olaf", options=cerata.PutOptions(track="chat")
+            ).id
             assert [hit.id for hit in store.search("ferry")] == [1, answer]

@@ -51,7 +51,13 @@ def write(store: Store, puts: list[Put]) -> Frames:
     for place, (words, role, session, day, act) in enumerate(puts):
         # Each text is another, so that none is left out as a duplicate.
         text = f"n{place} {' '.join(words)}."
-        put = store.put_frame(text, role=role, created=f"2024-05-0{day}", **FIELDS[session])
+        named = dict(FIELDS[session])
+        put = store.put_frame(
+            text,
+            role=role,
+            metadata=named.pop("metadata", None),
+            options=cerata.PutOptions(created=f"2024-05-0{day}", **named),
+        )
         frames[put.id] = text, role, session, f"2024-05-0{day}"
         if act == "delete":
             store.delete(put)
@@ -98,7 +104,10 @@ def test_a_context_equals_a_plain_reference_as_of_every_event(
             assert [context.text[slice(*item.span)] for item in context.items] == [
                 frames[item.id][0] for item in context.items
             ]
-            assert store.replay(n).recall(QUESTION, max_tokens=max_tokens, floor=False) == context
+            assert (
+                store.stream.replay(n).recall(QUESTION, max_tokens=max_tokens, floor=False)
+                == context
+            )
     with cerata.open(":memory:") as store, store.transaction():
         frames = write(store, puts)
         context = store.recall(QUESTION, max_tokens=max_tokens, floor=False)
@@ -111,18 +120,24 @@ def fill(store: Store) -> None:
     for track, day in (("chat", "2024-05-01"), ("other", "2024-06-01")):
         for place, text in enumerate(texts):
             role = ("Mina", "Olaf")[place % 2]
-            store.put_frame(f"{text} {track}", role=role, track=track, created=day)
-    store.put_frame("Mina sold the boat in the harbour.", title="Boat", created="2024-07-01")
+            store.put_frame(
+                f"{text} {track}", role=role, options=cerata.PutOptions(track=track, created=day)
+            )
+    store.put_frame(
+        "Mina sold the boat in the harbour.",
+        title="Boat",
+        options=cerata.PutOptions(created="2024-07-01"),
+    )
     store.remember("# Boat\n\nThe key of the boat is blue. " * 40, title="Manual")
     store.supersede(2, "In the red pot.")
 
 
 TOLD: tuple[dict[str, Any], ...] = (
     {},
-    {"form": "markdown", "framing": True, "order": "time"},
+    {"layout": cerata.Layout(form="markdown", framing=True, order="time")},
     {"policy": "tiered", "max_tokens": 120},
     {"policy": "whole 2"},
-    {"include_superseded": True, "neighbours": 1},
+    {"where": cerata.Filter(include_superseded=True), "layout": cerata.Layout(neighbours=1)},
 )
 
 
@@ -186,7 +201,9 @@ def test_an_old_version_of_a_turn_has_its_own_heading() -> None:
     """The reader sees that another text replaced it."""
     with cerata.open(":memory:") as store:
         fill(store)
-        text = store.recall("the blue pot", include_superseded=True, max_tokens=3_000).text
+        text = store.recall(
+            "the blue pot", max_tokens=3_000, where=cerata.Filter(include_superseded=True)
+        ).text
         assert "2024-05-01 · superseded by #13:\n#2 Olaf: In the blue pot. chat\n" in text
 
 
@@ -194,8 +211,13 @@ def test_turns_with_a_title_or_place_keep_them() -> None:
     """A mail is a turn of its thread, and its subject is part of its source."""
     with cerata.open(":memory:") as store:
         for text, title in (("The key is lost.", "Key"), ("The key is here.", "Re: Key")):
-            store.put_frame(text, role="Ann", track="mail", title=title, created="2024-05-01")
-        context = store.recall("key", order="time")
+            store.put_frame(
+                text,
+                role="Ann",
+                title=title,
+                options=cerata.PutOptions(track="mail", created="2024-05-01"),
+            )
+        context = store.recall("key", layout=cerata.Layout(order="time"))
         assert context.text == (
             "2024-05-01 · Key:\n#1 Ann: The key is lost.\n\n"
             "2024-05-01 · Re: Key:\n#2 Ann: The key is here."
@@ -208,7 +230,9 @@ def test_turns_with_a_title_or_place_keep_them() -> None:
 
 def test_bytes_and_names_of_several_lines_stay_on_one_line() -> None:
     with cerata.open(":memory:") as store:
-        store.put_frame(b"123", search_text=" ", role="Ann\n[#9 · x]", track="mail")
+        store.put_frame(
+            b"123", role="Ann\n[#9 · x]", options=cerata.PutOptions(search_text=" ", track="mail")
+        )
         context = store.recall("?")
         assert context.text.splitlines()[1] == "#1 Ann [#9 · x]: (3 bytes)"
 

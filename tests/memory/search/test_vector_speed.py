@@ -29,7 +29,7 @@ def many() -> Store:
     store = cerata.open(":memory:")
     for start in range(0, COUNT, 5_000):
         some = rows[start : start + 5_000]
-        store.put_frames(["text"] * len(some), embeddings=some, space="s")
+        store.put_frames(["text"] * len(some), vectors=cerata.Vectors(dense=some, space="s"))
     return store
 
 
@@ -56,11 +56,11 @@ def test_the_past_costs_what_the_present_does(many: Store) -> None:
     """Of half the events at most 1.3 times that of all: nothing is built for a past state."""
     asked = query()
     half, whole = many.at(COUNT // 2), many.at("HEAD")
-    half.search(asked, group_by="frame")
+    half.search(asked, page=cerata.Page(group_by="frame"))
     assert (
         ratio(
-            lambda: half.search(asked, group_by="frame"),
-            lambda: whole.search(asked, group_by="frame"),
+            lambda: half.search(asked, page=cerata.Page(group_by="frame")),
+            lambda: whole.search(asked, page=cerata.Page(group_by="frame")),
             15,
         )
         < 1.3
@@ -75,30 +75,30 @@ def test_a_question_reads_what_it_compares_alone(many: Store) -> None:
     many._fold._stored.clear()
     asked = query()
     with reads() as read:
-        first = [hit.id for hit in many.search(asked, group_by="frame")]
+        first = [hit.id for hit in many.search(asked, page=cerata.Page(group_by="frame"))]
         assert read == [nearest.CANDIDATES_MIN]
-        assert [hit.id for hit in many.search(asked, group_by="frame")] == first
+        assert [hit.id for hit in many.search(asked, page=cerata.Page(group_by="frame"))] == first
         assert len(read) == 1
-        many.search(-asked, group_by="frame")
+        many.search(-asked, page=cerata.Page(group_by="frame"))
         assert len(read) == 2
         assert read[1] <= nearest.CANDIDATES_MIN
-        assert [hit.id for hit in many.search(asked, group_by="frame")] == first
+        assert [hit.id for hit in many.search(asked, page=cerata.Page(group_by="frame"))] == first
     many._fold._stored.clear()
     with pytest.MonkeyPatch.context() as patch, reads() as read:
         patch.setattr(nearest, "ALL_ROWS_MAX", COUNT)
-        many.search(asked, group_by="frame")
+        many.search(asked, page=cerata.Page(group_by="frame"))
     assert sum(read) == COUNT
 
 
 def test_a_question_reads_no_vector_a_second_time(many: Store) -> None:
     """The first reads and hashes 1,024 of 20,000; measured 8 to 10."""
     asked = query()
-    many.search(asked, group_by="frame")
-    later = seconds(lambda: many.search(asked, group_by="frame"), 5)
+    many.search(asked, page=cerata.Page(group_by="frame"))
+    later = seconds(lambda: many.search(asked, page=cerata.Page(group_by="frame")), 5)
 
     def first() -> None:
         many._fold._stored.clear()
-        many.search(asked, group_by="frame")
+        many.search(asked, page=cerata.Page(group_by="frame"))
 
     assert seconds(first, 5) > 2 * later
 
@@ -110,8 +110,8 @@ def test_the_second_question_takes_little_longer_than_a_later_one(many: Store) -
 
     def second() -> float:
         many._fold._stored.clear()
-        many.search(questions[0], group_by="frame")
-        return seconds(lambda: many.search(questions[1], group_by="frame"), 1)
+        many.search(questions[0], page=cerata.Page(group_by="frame"))
+        return seconds(lambda: many.search(questions[1], page=cerata.Page(group_by="frame")), 1)
 
     slow = min(second() for _ in range(5))
     later = min(seconds(partial(many.search, question), 1) for question in questions[2:])

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -49,8 +50,14 @@ def act(store: Store, source: Random, model: Model) -> None:
     if chosen == "put" or not model:
         vector = vector if source.random() < 0.8 else None
         talk, tag = source.choice(("a", "b", None)), source.choice("xy")
-        more: dict[str, Any] = {} if vector is None else {"embedding": vector, "space": SPACE}
-        place: dict[str, Any] = {"role": "mina", "track": talk} if talk else {"track": "a"}
+        more: dict[str, Any] = (
+            {} if vector is None else {"vectors": cerata.Vectors(dense=vector, space=SPACE)}
+        )
+        place: dict[str, Any] = (
+            {"role": "mina", "options": cerata.PutOptions(track=talk)}
+            if talk
+            else {"options": cerata.PutOptions(track="a")}
+        )
         model[store.put_frame("text", tags=[tag], **place, **more).id] = Turn(talk, vector, tag)
     elif chosen == "delete":
         frame = source.choice([*model])
@@ -95,13 +102,18 @@ def is_right(view: View | Store, model: Model, tag: str | None = None) -> bool:
     """Compare a search with the reference; a failed assertion shows the difference."""
     where = None if tag is None else Filter(tags=[tag])
     hits = view.search(
-        "nothing", embedding=QUESTION, profile=PROFILE, k=100, where=where, group_by="frame"
+        "nothing",
+        profile=PROFILE,
+        k=100,
+        where=where,
+        vectors=cerata.Vectors(dense=QUESTION),
+        page=cerata.Page(group_by="frame"),
     )
     means = expected(model, tag)
     least = {frame: max(mean, 0.0) for frame, mean in means.items()}
     assert {hit.id: hit.score for hit in hits} == pytest.approx(least, abs=2e-7)
     for hit in hits[-1:]:
-        [lane] = view.explain(hit).lanes
+        [lane] = view.history.explain(hit).lanes
         assert lane.score == pytest.approx(means[hit.id], abs=2e-7)
         assert hit.score == lane.added == lane.share == max(lane.score or 0.0, 0.0)
     assert {hit.id: hit.cosine for hit in hits} == pytest.approx(
@@ -123,7 +135,12 @@ def test_scores_equal_the_reference_as_of_every_event(seed: int) -> None:
     model: Model = {}
     states: dict[int, Model] = {}
     with cerata.open(":memory:") as store:
-        first = store.put_frame("first", role="mina", track="a", embedding=[1] * 4, space=SPACE)
+        first = store.put_frame(
+            "first",
+            role="mina",
+            vectors=cerata.Vectors(dense=[1] * 4, space=SPACE),
+            options=cerata.PutOptions(track="a"),
+        )
         model[first.id] = Turn("a", [1.0] * 4, "")
         for _ in range(12):
             act(store, source, model)
@@ -148,18 +165,26 @@ def chat(store: Store, count: int) -> None:
         for place in range(count):
             vector = [source.gauss(0, 1) for _ in range(4)]
             who = ("mina", "olaf")[place % 2]
-            store.put_frame("turn", role=who, track="a", embedding=vector, space=SPACE)
+            store.put_frame(
+                "turn",
+                role=who,
+                vectors=cerata.Vectors(dense=vector, space=SPACE),
+                options=cerata.PutOptions(track="a"),
+            )
 
 
 def test_of_many_turns_every_returned_score_is_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     """The best by themselves choose the turns, and no filter changes a score."""
     with cerata.open(":memory:") as store:
         chat(store, 400)
-        ask: dict[str, Any] = {"embedding": QUESTION, "profile": PROFILE}
-        exact = {hit.id: hit.score for hit in store.search("x", k=400, **ask, group_by="frame")}
+        ask: dict[str, Any] = {"vectors": cerata.Vectors(dense=QUESTION), "profile": PROFILE}
+        exact = {
+            hit.id: hit.score
+            for hit in store.search("x", k=400, page=cerata.Page(group_by="frame"), **ask)
+        }
         monkeypatch.setattr(vector_lane, "ALL_ROWS_MAX", 100)
         monkeypatch.setattr(vector_lane, "BEST_ALONE", 20)
-        hits = store.search("x", k=20, **ask, group_by="frame")
+        hits = store.search("x", k=20, page=cerata.Page(group_by="frame"), **ask)
         assert {hit.id: hit.score for hit in hits}.items() <= exact.items()
         assert len(hits) == 20
 
@@ -168,35 +193,42 @@ def test_a_turn_beside_close_turns_is_found_first() -> None:
     """The test fails if the window is off."""
     with cerata.open(":memory:") as store:
         for vector in ([1, 0.1], [0.5, 0.9], [1, 0]):
-            store.put_frame("t", role="mina", track="a", embedding=vector, space="toy")
-        store.put_frame("alone", embedding=[0.7, 0.7], space="toy")
-        ask: dict[str, Any] = {"embedding": [1, 0]}
-        hits = store.search("x", profile=PROFILE, **ask, group_by="frame")
-        off = store.search("x", mode="vector", **ask, group_by="frame")
+            store.put_frame(
+                "t",
+                role="mina",
+                vectors=cerata.Vectors(dense=vector, space="toy"),
+                options=cerata.PutOptions(track="a"),
+            )
+        store.put_frame("alone", vectors=cerata.Vectors(dense=[0.7, 0.7], space="toy"))
+        ask: dict[str, Any] = {"vectors": cerata.Vectors(dense=[1, 0])}
+        hits = store.search("x", profile=PROFILE, page=cerata.Page(group_by="frame"), **ask)
+        off = store.search("x", mode="vector", page=cerata.Page(group_by="frame"), **ask)
         assert [hit.id for hit in off] == [3, 1, 4, 2]
         assert [hit.id for hit in hits] == [1, 3, 2, 4]
-        explanation = store.explain(hits[2])
+        explanation = store.history.explain(hits[2])
         assert explanation.beside == (1, 3)
         assert "mean of it and, by distance, the turns beside it: #1, #3" in str(explanation)
-        assert store.explain(off[2]).beside == store.explain(hits[3]).beside == ()
+        assert store.history.explain(off[2]).beside == store.history.explain(hits[3]).beside == ()
 
 
 def test_a_least_cosine_is_that_of_the_frame_itself() -> None:
     """A turn far from the question is beside close turns."""
     with cerata.open(":memory:") as store:
         chat(store, 300)
-        ask: dict[str, Any] = {"embedding": QUESTION, "profile": PROFILE, "k": 300}
+        ask: dict[str, Any] = {
+            "profile": PROFILE,
+            "k": 300,
+            "page": cerata.Page(group_by="frame"),
+        }
+        question = cerata.Vectors(dense=QUESTION)
         for least in (-0.5, 0.5, 0.9):
             near = {
                 hit.id
-                for hit in store.search("x", **ask, group_by="frame")
+                for hit in store.search("x", vectors=question, **ask)
                 if (hit.cosine or 0) >= least
             }
-            assert (
-                {hit.id for hit in store.search("x", min_cosine=least, **ask, group_by="frame")}
-                == near
-                != set()
-            )
+            hits = store.search("x", vectors=replace(question, min_cosine=least), **ask)
+            assert {hit.id for hit in hits} == near != set()
 
 
 def test_a_question_compares_each_vector_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,7 +245,12 @@ def test_a_question_compares_each_vector_once(monkeypatch: pytest.MonkeyPatch) -
         chat(store, 300)
         assert all(
             hit.cosine
-            for hit in store.search("x", embedding=QUESTION, profile=PROFILE, group_by="frame")
+            for hit in store.search(
+                "x",
+                profile=PROFILE,
+                vectors=cerata.Vectors(dense=QUESTION),
+                page=cerata.Page(group_by="frame"),
+            )
         )
     assert compared == [300]
 
@@ -264,5 +301,7 @@ def test_a_neighbour_counts_by_the_part_of_its_conversation(seed: int) -> None:
 def test_a_search_by_vectors_alone_has_cosines() -> None:
     with cerata.open(":memory:") as store:
         chat(store, 20)
-        hits = store.search("x", embedding=QUESTION, profile=PROFILE, mode="vector")
+        hits = store.search(
+            "x", profile=PROFILE, mode="vector", vectors=cerata.Vectors(dense=QUESTION)
+        )
         assert [hit.score for hit in hits] == [hit.cosine for hit in hits]

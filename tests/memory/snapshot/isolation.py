@@ -21,10 +21,12 @@ import msgspec
 import numpy as np
 
 import cerata
+from cerata import agents
 from cerata.engine.events import RecallContext
 from cerata.engine.log import Log
 from cerata.memory.batch.block import Block
 from cerata.memory.batch.transaction import Transaction, block_of
+from cerata.memory.handles import public_names as names_of
 from cerata.memory.snapshot.layers import Layers
 
 from .isolation_calls import BLOCK, STORE, TRANSACTION, UNCOMPARED, VIEW, WRITES, Calls, Case
@@ -53,7 +55,10 @@ _DEPTH_MAX: Final = 7
 
 def public_names(value: object) -> set[str]:
     """Return the names without an underscore of an object and its class."""
-    return {one for one in (*dir(type(value)), *vars(value)) if not one.startswith("_")}
+    kind = type(value)
+    # A handle that was used is in the object too; its calls are those of the class.
+    own = {one for one in vars(value) if not one.startswith("_") and not hasattr(kind, one)}
+    return {*names_of(kind), *own}
 
 
 def shown_by(value: Any, depth: int = 0) -> Iterator[str]:
@@ -189,7 +194,7 @@ class Sweep:
         with world.open_as(reader) as store, world.open(None) as whole_file:
             case = Case(reader, store, store, world.own[owner_of(reader)], ids)
             answers = self.read(case, STORE)
-            case.asked = store.view()
+            case.asked = store.history.view()
             answers += self.read(case, VIEW)
             before = _unchanged_by(whole_file, reader)
             case.asked = store
@@ -244,17 +249,19 @@ def _unchanged_by(store: cerata.Store, reader: str) -> list[object]:
     """
     own = owner_of(reader)
     apart = [one for one in SCOPES if not (is_seen(one, reader) or is_seen(own, one))]
-    views = [store.view().within(tuple(SCOPES[one].items())) for one in apart]
+    views = [store.history.view().within(tuple(SCOPES[one].items())) for one in apart]
     if reader == SHARED:
-        views.append(store.view().within({**SCOPES[own], "user": "us-z"}, shared=True))
+        views.append(store.history.view().within({**SCOPES[own], "user": "us-z"}, shared=True))
     return [
         [
-            plain([*view.frames(include_deleted=True, include_superseded=True)]),
+            plain(
+                [*view.frames(where=cerata.Filter(include_deleted=True, include_superseded=True))]
+            ),
             plain(view.facts(include_retracted=True)),
-            plain(view.links(include_unlinked=True)),
-            plain([*view.entities()]),
-            plain([*view.accesses()]),
-            view.tags(),
+            plain(view.graph.links(include_unlinked=True)),
+            plain([*view.graph.entities()]),
+            plain([*agents.accesses(view)]),
+            view.history.tags(),
         ]
         for view in views
     ]
@@ -277,13 +284,15 @@ def read_shared() -> Sweep:
         with world.open_as(reader) as store:
             case = Case(SHARED, store, store, world.own[owner_of(SHARED)], ids)
             several = found.read(case, tables[0])
-            case.asked = store.view()
+            case.asked = store.history.view()
             answers.append([*several, *found.read(case, tables[1])])
     found.compare(SHARED, answers)
     return found
 
 
-OWN_SCOPE: Final = ("scope", "scoped", "shared", "within", "info", "verify", "rebuild")
+OWN_SCOPE: Final = (
+    *("scope", "scoped", "shared", "within", "verify", "upkeep.info", "upkeep.rebuild"),
+)
 """Names whose answers show the reader's scope, or change or describe the whole file."""
 
 

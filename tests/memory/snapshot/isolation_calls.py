@@ -14,10 +14,11 @@ import msgspec
 import numpy as np
 
 import cerata
-from cerata import View
+from cerata import View, agents
 from cerata.agents import judge
 from cerata.engine.events import DeleteFrame, Draft, PutEmbedding, PutFrame, PutTag, RetractFact
 from cerata.memory.snapshot.reader import snapshot_of
+from cerata.memory.values.renamed import functions
 from cerata.memory.values.vectors import vectors
 from cerata.packs.plots import draw_facts, draw_graph
 
@@ -91,15 +92,22 @@ def every(*several: Calls) -> Calls:
     return lambda case: (call for calls in several for call in calls(case))
 
 
+_CLOSED: Final = cerata.Filter(include_superseded=True)
+_DELETED: Final = cerata.Filter(include_deleted=True)
+
+
 def _hits(asked: Any, query: object, **options: Any) -> object:
     found = asked.search(query, **options)
-    return [(hit.to_dict(), asked.explain(hit)) for hit in found[:5]], len(found)
+    return [(hit.to_dict(), asked.history.explain(hit)) for hit in found[:5]], len(found)
 
 
 def _vectors(case: Case) -> Iterator[Call]:
     for size in (2, 3, DIMENSIONS[owner_of(case.reader)]):
         for space in (None, "shared-space", f"{mark('beta')}space"):
-            yield partial(_hits, case.asked, np.ones(size), space=space), (space or "",)
+            yield (
+                partial(_hits, case.asked, np.ones(size), vectors=cerata.Vectors(space=space)),
+                (space or "",),
+            )
 
 
 def _queries() -> Calls:
@@ -107,114 +115,131 @@ def _queries() -> Calls:
     full = ("qz*", "h*", "tag:shared", "uri:file*", "harbour NOT qz*", "title:l*", "metadata.n:>1")
     return every(
         *(once(partial(_hits, query=text, k=50)) for text in texts),
-        *(once(partial(_hits, query=cerata.query(text), include_superseded=True)) for text in full),
+        *(once(partial(_hits, query=cerata.query(text), where=_CLOSED)) for text in full),
         once(lambda asked: _hits(asked, "harbour", where=cerata.Filter(uri_prefix="file:"))),
         once(
             lambda asked: _hits(asked, "harbour", where=cerata.Filter(scope={"tenant": "tn-beta"})),
             "tn-beta",
         ),
-        once(lambda asked: _hits(asked, "Ada", profile="recall", include_deleted=True)),
-        *(once(partial(_hits, query="x", token_embedding=[[1] * n])) for n in DIMENSIONS.values()),
+        once(lambda asked: _hits(asked, "Ada", profile="recall", where=_DELETED)),
+        *(
+            once(partial(_hits, query="x", vectors=cerata.Vectors(tokens=[[1] * n])))
+            for n in DIMENSIONS.values()
+        ),
     )
 
 
 READS: Final[Mapping[str, Calls | str]] = {
-    "access": by_id(lambda asked, one: asked.access(one)),
-    "accesses": once(lambda asked: asked.accesses()),
-    "audit": every(
-        once(lambda asked: (asked.audit(), asked.audit().markdown, str(asked.audit()))),
-        by_point(lambda asked, one: asked.audit(causation=one)),
+    "access": by_id(agents.access),
+    "accesses": once(agents.accesses),
+    "history.audit": every(
+        once(
+            lambda asked: (
+                asked.history.audit(),
+                asked.history.audit().markdown,
+                str(asked.history.audit()),
+            )
+        ),
+        by_point(lambda asked, one: asked.history.audit(causation=one)),
     ),
-    "around": by_id(lambda asked, one: asked.around(one, before=2, after=2)),
-    "blame": every(
-        by_id(lambda asked, one: asked.blame(one)),
-        by_name(lambda asked, name: asked.blame(name)),
+    "history.around": by_id(lambda asked, one: asked.history.around(one, before=2, after=2)),
+    "history.blame": every(
+        by_id(lambda asked, one: asked.history.blame(one)),
+        by_name(lambda asked, name: asked.history.blame(name)),
     ),
-    "children": by_id(lambda asked, one: asked.children(one)),
-    "chunks": by_id(lambda asked, one: asked.chunks(one)),
-    "conflicts": once(lambda asked: asked.conflicts()),
-    "content": by_id(lambda asked, one: asked.content(one)),
-    "cooccurring": by_name(lambda asked, name: asked.cooccurring(name)),
+    "files.children": by_id(lambda asked, one: asked.files.children(one)),
+    "files.chunks": by_id(lambda asked, one: asked.files.chunks(one)),
+    "graph.conflicts": once(lambda asked: asked.graph.conflicts()),
+    "files.content": by_id(lambda asked, one: asked.files.content(one)),
+    "graph.cooccurring": by_name(lambda asked, name: asked.graph.cooccurring(name)),
     "count": once(lambda asked: (asked.count(), len(asked))),
     "draw_facts": once(lambda asked: draw_facts(asked, asked.facts("Ada", "lives in"))),
     "draw_graph": once(lambda asked: draw_graph(asked, "Ada", hops=3)),
-    "embedding": by_id(
-        lambda asked, one: (asked.embedding(one), asked.embedding(one, "shared-space"))
+    "embeddings.of": by_id(
+        lambda asked, one: (asked.embeddings.of(one), asked.embeddings.of(one, "shared-space"))
     ),
-    "entities": once(lambda asked: asked.entities()),
-    "entity": by_name(lambda asked, name: asked.entity(name)),
-    "evidence": by_id(lambda asked, one: asked.evidence(one)),
+    "graph.entities": once(lambda asked: asked.graph.entities()),
+    "graph.entity": by_name(lambda asked, name: asked.graph.entity(name)),
+    "graph.evidence": by_id(lambda asked, one: asked.graph.evidence(one)),
     # It is also called on each hit, by search.
-    "explain": by_id(lambda asked, one: asked.explain(one)),
+    "history.explain": by_id(lambda asked, one: asked.history.explain(one)),
     # The first line has the log's random id.
-    "export_facts": every(
-        once(lambda asked: list(asked.export_facts())[1:]),
-        once(lambda asked: list(asked.export_facts(history=True))[1:]),
+    "interchange.export_facts": every(
+        once(lambda asked: list(asked.interchange.export_facts())[1:]),
+        once(lambda asked: list(asked.interchange.export_facts(history=True))[1:]),
     ),
-    "fact": by_id(lambda asked, one: asked.fact(one)),
-    "fact_history": by_name(lambda asked, name: asked.fact_history(name)),
+    "graph.fact": by_id(lambda asked, one: asked.graph.fact(one)),
+    "graph.versions": by_name(lambda asked, name: asked.graph.versions(name)),
     "facts": every(
         once(lambda asked: asked.facts(include_retracted=True, include_invalid=True)),
         by_name(lambda asked, name: asked.facts(name)),
         by_name(lambda asked, name: asked.facts(object=cerata.Entity(name))),
         once(lambda asked: asked.facts("Ada", "lives in", valid_at="2022-01-01")),
     ),
-    "find_content": once(
-        lambda asked: asked.find_content(cerata.content_hash("what all of them put"))
+    "files.by_content": once(
+        lambda asked: asked.files.by_content(cerata.content_hash("what all of them put"))
     ),
-    "find_stored": once(
-        lambda asked: asked.find_stored(
+    "files.stored": once(
+        lambda asked: asked.files.stored(
             cerata.content_hash("what all of them put"), space="shared-space"
         )
     ),
-    "find_uri": by_case(
-        lambda case: [case.asked.find_uri(f"file:///home/{mark(one)}/note.txt") for one in SCOPES]
+    "files.by_uri": by_case(
+        lambda case: [
+            case.asked.files.by_uri(f"file:///home/{mark(one)}/note.txt") for one in SCOPES
+        ]
     ),
     "frame": by_id(lambda asked, one: asked.frame(one)),
     "frames": once(
         lambda asked: asked.frames(
-            include_superseded=True, include_deleted=True, include_chunks=True
+            include_chunks=True, where=cerata.Filter(include_superseded=True, include_deleted=True)
         )
     ),
     "get": by_case(
         lambda case: [case.asked.get(f"file:///home/{mark(one)}/note.txt") for one in SCOPES]
     ),
-    "highlights": once(lambda asked: asked.highlights("the harbours of Ada", cerata.query("h*"))),
-    "history": every(
-        by_id(lambda asked, one: asked.history(one)),
-        by_name(lambda asked, name: asked.history(name)),
+    "files.highlights": once(
+        lambda asked: asked.files.highlights("the harbours of Ada", cerata.query("h*"))
     ),
-    "last": once(lambda asked: asked.last(100, include_chunks=True)),
-    "links": every(
-        once(lambda asked: asked.links(include_unlinked=True)),
-        by_id(lambda asked, one: asked.links(one, include_unlinked=True)),
+    "history.of": every(
+        by_id(lambda asked, one: asked.history.of(one)),
+        by_name(lambda asked, name: asked.history.of(name)),
+    ),
+    "history.last": once(lambda asked: asked.history.last(100, include_chunks=True)),
+    "graph.links": every(
+        once(lambda asked: asked.graph.links(include_unlinked=True)),
+        by_id(lambda asked, one: asked.graph.links(one, include_unlinked=True)),
     ),
     "log": every(once(lambda asked: asked.log()), by_id(lambda asked, one: asked.log(one, one))),
-    "messages": once(lambda asked: asked.messages()),
-    "neighbours": by_name(lambda asked, name: asked.neighbours(name)),
-    "paths": by_name(lambda asked, name: asked.paths("Ada", name)),
-    "projection": by_case(
-        lambda case: [case.asked.projection(one) for one in ("tags", "accesses", Mine)]
+    "messages": once(agents.messages),
+    "graph.neighbours": by_name(lambda asked, name: asked.graph.neighbours(name)),
+    "graph.paths": by_name(lambda asked, name: asked.graph.paths("Ada", name)),
+    "stream.projection": by_case(
+        lambda case: [case.asked.stream.projection(one) for one in ("tags", "accesses", Mine)]
     ),
-    "rerun_recall": by_id(lambda asked, one: asked.rerun_recall(one)),
+    "history.rerun": by_id(lambda asked, one: asked.history.rerun(one)),
     "recall": by(("harbour", "Ada", "nothing matches"), lambda asked, one: asked.recall(one)),
-    "remembered_embedder": once(lambda asked: asked.remembered_embedder()),
-    "resolve": by_name(lambda asked, name: asked.resolve(name)),
+    "embeddings.used": once(lambda asked: asked.embeddings.used()),
+    "graph.resolve": by_name(lambda asked, name: asked.graph.resolve(name)),
     "search": every(_queries(), _vectors),
-    "search_facts": by(("Ada", "Countess lives", "qz"), lambda asked, one: asked.search_facts(one)),
-    "source_of": once(lambda asked: [asked.source_of(one) for one in asked.frames()]),
-    "tags": once(lambda asked: asked.tags()),
-    "timeline": every(
-        once(lambda asked: asked.timeline(limit=500)),
-        once(lambda asked: asked.timeline(by="recorded", include_deleted=True, limit=500)),
+    "graph.search": by(("Ada", "Countess lives", "qz"), lambda asked, one: asked.graph.search(one)),
+    "files.source": once(lambda asked: [asked.files.source(one) for one in asked.frames()]),
+    "history.tags": once(lambda asked: asked.history.tags()),
+    "history.timeline": every(
+        once(lambda asked: asked.history.timeline(limit=500)),
+        once(
+            lambda asked: asked.history.timeline(
+                by="recorded", limit=500, where=cerata.Filter(include_deleted=True)
+            )
+        ),
     ),
-    "token_embedding": by_id(lambda asked, one: asked.token_embedding(one)),
-    "values": by(
-        ("tag", "label", "kind", "role", "track", "uri"), lambda asked, one: asked.values(one)
+    "embeddings.tokens_of": by_id(lambda asked, one: asked.embeddings.tokens_of(one)),
+    "files.values": by(
+        ("tag", "label", "kind", "role", "track", "uri"), lambda asked, one: asked.files.values(one)
     ),
-    "view": "the state whose names View lists",
-    "walk": by_name(lambda asked, name: asked.walk(name, hops=3)),
-    "why": by_id(lambda asked, one: (asked.why(one), str(asked.why(one)))),
+    "history.view": "the state whose names View lists",
+    "graph.walk": by_name(lambda asked, name: asked.graph.walk(name, hops=3)),
+    "graph.why": by_id(lambda asked, one: (asked.graph.why(one), str(asked.graph.why(one)))),
 }
 
 
@@ -258,18 +283,21 @@ def _all_earlier(view: Any, basis: object) -> object:
 
 
 def _changes(asked: Any, basis: int) -> object:
-    found = asked.since(max(basis, 0), query="Ada harbour")
+    found = asked.history.since(max(basis, 0), query="Ada harbour")
     return found, str(found), found.to_dict()
 
 
 def _speculate(asked: Any, *events: Any) -> object:
-    view = asked.speculate(*events)
+    view = asked.upkeep.speculate(*events)
     # Without the time of the drafts, which is that of the call.
     return (
-        [(frame.id, frame.text) for frame in view.frames(include_deleted=True)],
+        [
+            (frame.id, frame.text)
+            for frame in view.frames(where=cerata.Filter(include_deleted=True))
+        ],
         [(event.seq, event.type, event.actor) for event in view.log()],
         [(fact.id, str(fact)) for fact in view.facts(include_retracted=True)],
-        view.tags(),
+        view.history.tags(),
         [(hit.id, hit.score, hit.text) for hit in view.search("Ada harbour")],
     )
 
@@ -287,8 +315,8 @@ _SPECULATED: Final = every(
 VIEW: Final[Mapping[str, Calls | str]] = {
     **READS,
     "at": _earlier,
-    "since": by_point(_changes),
-    "speculate": _SPECULATED,
+    "history.since": by_point(_changes),
+    "upkeep.speculate": _SPECULATED,
     "basis": "a number that the caller gave",
     "head": once(lambda view: repr(view.head)),
     "log_id": "16 random bytes of the file",
@@ -301,7 +329,12 @@ VIEW: Final[Mapping[str, Calls | str]] = {
 
 
 def _all_of(view: Any) -> object:
-    return [*view.frames(include_deleted=True), *view.log(), *view.facts(), view.tags()]
+    return [
+        *view.frames(where=cerata.Filter(include_deleted=True)),
+        *view.log(),
+        *view.facts(),
+        view.history.tags(),
+    ]
 
 
 def _all_at(store: Any, basis: object) -> object:
@@ -337,16 +370,16 @@ def _changed(diff: cerata.ForkDiff) -> object:
 
 def _bodies(fork: Any, store: Any) -> object:
     # The scope of a draft is the reader's.
-    return [draft.body for draft in fork.drafts_after(store)]
+    return [draft.body for draft in fork.upkeep.drafts_after(store)]
 
 
 def _all_of_a_fork(store: Any) -> object:
-    with store.fork() as fork:
+    with store.upkeep.fork() as fork:
         return _all_of(fork)
 
 
 def _forked(store: Any, read: Callable[[Any], object]) -> object:
-    with store.fork() as fork:
+    with store.upkeep.fork() as fork:
         fork.put_frame("in the fork")
         return read(fork)
 
@@ -354,44 +387,46 @@ def _forked(store: Any, read: Callable[[Any], object]) -> object:
 STORE: Final[Mapping[str, Calls | str]] = {
     **READS,
     "at": _basis,
-    "apply": "appends the drafts of drafts_after, and returns a receipt",
-    "branches": "random ids and hashes of the whole log",
-    "compare": once(lambda store: _forked(store, lambda fork: _changed(store.compare(fork)))),
-    "drafts_after": once(lambda store: _forked(store, lambda fork: _bodies(fork, store))),
-    "fork": once(_all_of_a_fork),
-    "export_events": "refused in a store with a scope",
-    "bisect": "calls at, and shows the event through log",
+    "upkeep.apply": "appends the drafts of drafts_after, and returns a receipt",
+    "upkeep.branches": "random ids and hashes of the whole log",
+    "history.compare": once(
+        lambda store: _forked(store, lambda fork: _changed(store.history.compare(fork)))
+    ),
+    "upkeep.drafts_after": once(lambda store: _forked(store, lambda fork: _bodies(fork, store))),
+    "upkeep.fork": once(_all_of_a_fork),
+    "interchange.export_events": "refused in a store with a scope",
+    "history.bisect": "calls at, and shows the event through log",
     "backup": "a copy of the file, which is not narrowed; docs/reliability.md says so",
     "checkpoint": "returns nothing",
-    "compact": "refused in a store with a scope",
-    "maintain": "refused in a store with a scope",
+    "upkeep.compact": "refused in a store with a scope",
+    "upkeep.maintain": "refused in a store with a scope",
     "close": "returns nothing",
-    "commit": "returns nothing",
+    "stream.commit": "returns nothing",
     "diff": every(
         once(lambda store: (str(store.diff(0)), store.diff(0))),
         by_point(lambda store, one: store.diff(max(one, 0))),
         by_point(lambda store, one: str(store.diff("HEAD", max(one, 0), query="Ada harbour"))),
     ),
-    "embedder": "the embedder that the caller gave at open",
-    "digests": "hashes of whole indexes, which are those of the file",
+    "embeddings.embedder": "the embedder that the caller gave at open",
+    "stream.digests": "hashes of whole indexes, which are those of the file",
     "head": once(lambda store: repr(store.head)),
-    "info": once(lambda store: store.info()["frames"]),
+    "upkeep.info": once(lambda store: store.upkeep.info()["frames"]),
     "actor": once(lambda store: store.actor),
     "path": "the path that the caller gave",
-    "rebuild": by_name(lambda store, name: store.rebuild(name)),
-    "refresh": once(lambda store: repr(store.refresh())),
-    "replay": once(lambda store: _all_of(store.replay())),
+    "upkeep.rebuild": by_name(lambda store, name: store.upkeep.rebuild(name)),
+    "stream.refresh": once(lambda store: repr(store.stream.refresh())),
+    "stream.replay": once(lambda store: _all_of(store.stream.replay())),
     "report": once(lambda store: repr(store.report)),
-    "follow": every(
-        once(lambda store: store.follow(0, timeout=0)),
-        by_point(lambda store, one: store.follow(one, timeout=0)),
+    "stream.follow": every(
+        once(lambda store: store.stream.follow(0, timeout=0)),
+        by_point(lambda store, one: store.stream.follow(one, timeout=0)),
     ),
-    "salvaged": once(lambda store: store.salvaged()),
+    "history.salvaged": once(lambda store: store.history.salvaged()),
     "scope": once(lambda store: store.scope),
     "scoped": _rescoped,
     "shared": once(lambda store: store.shared),
-    "since": by_point(_changes),
-    "speculate": _SPECULATED,
+    "history.since": by_point(_changes),
+    "upkeep.speculate": _SPECULATED,
     "verify": once(lambda store: repr(store.verify())),
 }
 
@@ -414,7 +449,7 @@ def _forged(owner: str) -> Draft:
     return Draft(PutFrame(text="forged"), tuple(SCOPES[owner].items()))
 
 
-OF_PACKS: Final = {"draw_facts", "draw_graph", "judge"}
+OF_PACKS: Final = {*functions()}
 """Calls that packs of Cerata add: functions over a store, tried like its methods."""
 
 WRITES: Final[Mapping[str, Calls | str]] = {
@@ -430,24 +465,36 @@ WRITES: Final[Mapping[str, Calls | str]] = {
     ),
     "assert_fact": every(
         by_id(lambda store, one: store.assert_fact("Ada", "said", "x", evidence=[(one, 0, 3)])),
-        by_id(lambda store, one: store.assert_fact("Ada", "said", "y", because=one)),
-        once(lambda store: store.assert_fact("Ada", "lives in", "Rome", key="shared-key")),
+        by_id(
+            lambda store, one: store.assert_fact(
+                "Ada", "said", "y", options=cerata.FactOptions(because=one)
+            )
+        ),
+        once(
+            lambda store: store.assert_fact(
+                "Ada", "lives in", "Rome", options=cerata.FactOptions(key="shared-key")
+            )
+        ),
     ),
-    "assert_facts": _scoped(
-        lambda store, scope: store.assert_facts([("a", "b", "c")], scope=scope)
+    "graph.assert_many": _scoped(
+        lambda store, scope: store.graph.assert_many([("a", "b", "c")], scope=scope)
     ),
     "correct_fact": by_id(lambda store, one: store.correct_fact(one, object="corrected")),
-    "declare_predicate": _scoped(
-        lambda store, scope: store.declare_predicate("lives in", functional=False, scope=scope)
+    "graph.declare": _scoped(
+        lambda store, scope: store.graph.declare("lives in", functional=False, scope=scope)
     ),
     "delete": by_id(lambda store, one: store.delete(one)),
-    "embed_missing": once(lambda store: store.embed_missing()),
-    "extract": every(
-        by_point(lambda store, one: store.extract(one, dry_run=True)),
-        once(lambda store: store.extract()),
+    "embeddings.fill": once(lambda store: store.embeddings.fill()),
+    "graph.extract": every(
+        by_point(lambda store, one: store.graph.extract(one, dry_run=True)),
+        once(lambda store: store.graph.extract()),
     ),
-    "import_events": "reads lines, none of the memory; tests/memory/interchange has its scopes",
-    "import_facts": once(lambda store: store.import_facts(store.export_facts())),
+    "interchange.import_events": (
+        "reads lines, none of the memory; tests/memory/interchange has its scopes"
+    ),
+    "interchange.import_facts": once(
+        lambda store: store.interchange.import_facts(store.interchange.export_facts())
+    ),
     "judge": by_id(
         lambda store, one: judge(
             store,
@@ -456,53 +503,71 @@ WRITES: Final[Mapping[str, Calls | str]] = {
             actor="anna",
         )
     ),
-    "link": every(
-        by_case(lambda case: case.asked.link(case.own["home"], "supports", case.own["likes"])),
-        by_id(lambda store, one: store.link(one, "supports", one + 1)),
+    "graph.link": every(
+        by_case(
+            lambda case: case.asked.graph.link(case.own["home"], "supports", case.own["likes"])
+        ),
+        by_id(lambda store, one: store.graph.link(one, "supports", one + 1)),
     ),
-    "merge_entities": by_name(lambda store, name: store.merge_entities(name, "Ada")),
-    "put_entity": _scoped(lambda store, scope: store.put_entity("Ada", kind="x", scope=scope)),
+    "graph.merge": by_name(lambda store, name: store.graph.merge(name, "Ada")),
+    "graph.name": _scoped(lambda store, scope: store.graph.name("Ada", kind="x", scope=scope)),
     "put_frame": every(
-        _scoped(lambda store, scope: store.put_frame("x", scope=scope)),
-        once(lambda store: store.put_frame("keyed again", key="shared-key")),
+        _scoped(lambda store, scope: store.put_frame("x", options=cerata.PutOptions(scope=scope))),
+        once(
+            lambda store: store.put_frame(
+                "keyed again", options=cerata.PutOptions(key="shared-key")
+            )
+        ),
         by(
             DIMENSIONS.values(),
-            lambda store, one: store.put_frame("v", embedding=[1] * one, space="shared-space"),
+            lambda store, one: store.put_frame(
+                "v", vectors=cerata.Vectors(dense=[1] * one, space="shared-space")
+            ),
         ),
         by(
             SCOPES,
-            lambda store, one: store.put_frame("v", embedding=[1] * 11, space=f"{mark(one)}space"),
+            lambda store, one: store.put_frame(
+                "v", vectors=cerata.Vectors(dense=[1] * 11, space=f"{mark(one)}space")
+            ),
         ),
-        by_id(lambda store, one: store.put_frame("below", parent=one)),
+        by_id(lambda store, one: store.put_frame("below", options=cerata.PutOptions(parent=one))),
     ),
-    "put_frames": _scoped(lambda store, scope: store.put_frames(["x"], scope=scope)),
-    "record_access": by_id(lambda store, one: store.record_access(one)),
+    "put_frames": _scoped(
+        lambda store, scope: store.put_frames(["x"], options=cerata.PutOptions(scope=scope))
+    ),
+    "record_access": by_id(agents.record_access),
     "remember": every(
         once(lambda store: store.remember("what all of them put")),
-        _scoped(lambda store, scope: store.remember("what all of them put", scope=scope)),
+        _scoped(
+            lambda store, scope: store.remember(
+                "what all of them put", options=cerata.PutOptions(scope=scope)
+            )
+        ),
     ),
-    "remember_files": _scoped(
-        lambda store, scope: store.remember_files([__file__], scope=scope, dry_run=True)
-    ),
-    "remember_messages": _scoped(
-        lambda store, scope: store.remember_messages(
-            [{"role": "user", "content": "harbour"}], scope=scope
+    "files.remember": _scoped(
+        lambda store, scope: store.files.remember(
+            [__file__], dry_run=True, options=cerata.PutOptions(scope=scope)
         )
     ),
-    "restore": by_id(lambda store, one: store.restore(one)),
+    "remember_messages": _scoped(
+        lambda store, scope: agents.remember_messages(
+            store, [{"role": "user", "content": "harbour"}], scope=scope
+        )
+    ),
+    "history.restore": by_id(lambda store, one: store.history.restore(one)),
     "retract_fact": by_id(lambda store, one: store.retract_fact(one)),
-    "retract_facts": by_id(lambda store, one: store.retract_facts([one])),
-    "split_entity": by_id(lambda store, one: store.split_entity("Ada", "x", [one])),
+    "graph.retract_many": by_id(lambda store, one: store.graph.retract_many([one])),
+    "graph.split": by_id(lambda store, one: store.graph.split("Ada", "x", [one])),
     "supersede": by_id(lambda store, one: store.supersede(one, "x")),
-    "sweep": once(lambda store: store.sweep()),
-    "tag": by_name(lambda store, name: store.tag(name)),
+    "upkeep.sweep": once(lambda store: store.upkeep.sweep()),
+    "history.tag": by_name(lambda store, name: store.history.tag(name)),
     "transaction": every(
         once(lambda store: _block(store, "shared-transaction", "another text")),
         once(lambda store: _block(store, "shared-key", "another text")),
     ),
-    "unlink": by_id(lambda store, one: store.unlink(one)),
-    "unmerge": by_id(lambda store, one: store.unmerge(one)),
-    "unsplit": by_id(lambda store, one: store.unsplit(one)),
+    "graph.unlink": by_id(lambda store, one: store.graph.unlink(one)),
+    "graph.unmerge": by_id(lambda store, one: store.graph.unmerge(one)),
+    "graph.unsplit": by_id(lambda store, one: store.graph.unsplit(one)),
     "update": by_id(lambda store, one: store.update(one, title="x")),
 }
 

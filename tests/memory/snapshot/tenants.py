@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any, Final
 
 import cerata
+from cerata import agents
 from cerata.engine.events import Draft, EventBody, Scope, ScopeValue, event
 from cerata.engine.memory_storage import MemoryStorage
 
@@ -96,21 +97,25 @@ def _frames(store: cerata.Store, m: str, own: Own) -> Iterator[None]:
         title=f"{m} title",
         role="user",
         tags=[f"{m}tag", "shared"],
-        labels=[f"{m}label"],
         metadata={f"{m}field": f"{m}value"},
-        track=f"{m}track",
-        content_dates=["2020-01-01"],
-        embedding=[1.0] * size,
-        space="shared-space",
+        vectors=cerata.Vectors(dense=[1.0] * size, space="shared-space"),
+        options=cerata.PutOptions(
+            labels=[f"{m}label"], track=f"{m}track", content_dates=["2020-01-01"]
+        ),
     )
     yield
     own["late"] = store.put_frame(
-        f"{m} late harbour", token_embedding=[[1] * size] * 2, tokens_space=f"s@1/{size}/maxsim/i1"
+        f"{m} late harbour",
+        vectors=cerata.Vectors(tokens=[[1] * size] * 2, tokens_space=f"s@1/{size}/maxsim/i1"),
     )
     yield
-    own["blob"] = store.put_frame(f"{m} bytes".encode(), search_text=f"{m} picture of a harbour")
+    own["blob"] = store.put_frame(
+        f"{m} bytes".encode(), options=cerata.PutOptions(search_text=f"{m} picture of a harbour")
+    )
     yield
-    own["mine"] = store.put_frame("the harbour", embedding=[1, 2], space=f"{m}space")
+    own["mine"] = store.put_frame(
+        "the harbour", vectors=cerata.Vectors(dense=[1, 2], space=f"{m}space")
+    )
     yield
     text = "\n\n".join(f"## {m} part {n}\n" + f"{m} harbour word{n} " * 150 for n in range(3))
     own["document"] = store.remember(text, uri=f"file:///home/{m}/long.md", title=f"{m} long")
@@ -120,16 +125,16 @@ def _frames(store: cerata.Store, m: str, own: Own) -> Iterator[None]:
     own["gone"] = store.put_frame(f"{m} gone")
     store.delete(own["gone"])
     yield
-    own["keyed"] = store.put_frame(f"{m} keyed", key="shared-key")
+    own["keyed"] = store.put_frame(f"{m} keyed", options=cerata.PutOptions(key="shared-key"))
     yield
     with store.transaction(key="shared-transaction") as block:
         store.put_frame("what all of them put")
     own["block"] = block.receipt
     yield
-    own["tagged"] = store.tag("shared-tag")
-    store.tag(f"{m}-release-2026-gold-edition")
+    own["tagged"] = store.history.tag("shared-tag")
+    store.history.tag(f"{m}-release-2026-gold-edition")
     yield
-    store.record_access(own["newer"], own["late"])
+    agents.record_access(store, own["newer"], own["late"])
     if m != mark("alpha"):
         # This owner's context would name the ids of its users' frames, as docs/reliability.md says.
         store.recall(f"{m} harbour", record=True)
@@ -137,8 +142,8 @@ def _frames(store: cerata.Store, m: str, own: Own) -> Iterator[None]:
 
 
 def _facts(store: cerata.Store, m: str, own: Own) -> Iterator[None]:
-    store.declare_predicate("lives in", functional=True)
-    store.put_entity("Ada", kind=f"{m}kind", aliases=[f"{m} alias", "Countess"])
+    store.graph.declare("lives in", functional=True)
+    store.graph.name("Ada", kind=f"{m}kind", aliases=[f"{m} alias", "Countess"])
     yield
     own["home"] = store.assert_fact(
         "Ada", "lives in", f"{m}town", valid_from="2019-01-01", evidence=[own["newer"]]
@@ -146,7 +151,10 @@ def _facts(store: cerata.Store, m: str, own: Own) -> Iterator[None]:
     own["moved"] = store.assert_fact("Ada", "lives in", f"{m}city", valid_from="2021-01-01")
     yield
     own["knows"] = store.assert_fact(
-        f"{m} Ada", f"{m}knows", cerata.Entity(f"{m} Bob"), assumptions=[f"{m} assumption"]
+        f"{m} Ada",
+        f"{m}knows",
+        cerata.Entity(f"{m} Bob"),
+        options=cerata.FactOptions(assumptions=[f"{m} assumption"]),
     )
     own["likes"] = store.assert_fact("Ada", "knows", cerata.Entity(f"{m} Bob"))
     yield
@@ -155,17 +163,17 @@ def _facts(store: cerata.Store, m: str, own: Own) -> Iterator[None]:
     store.retract_fact(store.assert_fact("Ada", "mood", f"{m}mood"))
     yield
     store.assert_fact(f"{m} Robert", "kind of", "person")
-    own["merge"] = store.merge_entities(f"{m} Bob", f"{m} Robert")
-    own["split"] = store.split_entity("Ada", f"{m} Ada the second", [own["moved"]])
+    own["merge"] = store.graph.merge(f"{m} Bob", f"{m} Robert")
+    own["split"] = store.graph.split("Ada", f"{m} Ada the second", [own["moved"]])
     yield
-    own["link"] = store.link(own["home"], "supports", own["knows"])
-    own["unlinked"] = store.link(own["likes"], "contradicts", own["home"])
-    store.unlink(own["unlinked"])
-    own["rests"] = store.link(own["knows"], "depends_on", own["newer"])
+    own["link"] = store.graph.link(own["home"], "supports", own["knows"])
+    own["unlinked"] = store.graph.link(own["likes"], "contradicts", own["home"])
+    store.graph.unlink(own["unlinked"])
+    own["rests"] = store.graph.link(own["knows"], "depends_on", own["newer"])
     yield
-    own["read"] = store.extract(own["note"])
+    own["read"] = store.graph.extract(own["note"])
     yield
-    own["imported"] = store.import_facts(_lines())
+    own["imported"] = store.interchange.import_facts(_lines())
     yield
 
 
@@ -173,7 +181,7 @@ def _facts(store: cerata.Store, m: str, own: Own) -> Iterator[None]:
 def _lines() -> list[str]:
     with cerata.open(":memory:", environment=in_memory()) as store:
         store.assert_fact("Ada", "born in", "1815")
-        return list(store.export_facts())
+        return list(store.interchange.export_facts())
 
 
 def steps(store: cerata.Store, owner: str, own: Own) -> Iterator[None]:
@@ -206,7 +214,7 @@ class World:
 
     def open_as(self, reader: str) -> cerata.Store:
         """Open the file as a reader."""
-        return self.open(scope_of(reader), shared=reader == SHARED)
+        return self.open(scope_of(reader), options=cerata.OpenOptions(shared=reader == SHARED))
 
     def _sizes_after(self, store: cerata.Store, seq: int) -> list[int]:
         events = store._log.read(seq + 1, store.head.seq)

@@ -46,7 +46,7 @@ def test_a_difference_of_any_two_views_leads_from_one_to_the_other(
             n = data.draw(st.integers(0, store.head.seq))
             with copy_of(store, n) as copy:
                 drafts = drafts_of(copy, data.draw(ANY_ACTS))
-            views.append(store.at(n).speculate(*drafts).true_at(instant))
+            views.append(store.at(n).upkeep.speculate(*drafts).true_at(instant))
         a, b = views
         common = common_beginning(snapshot_of(a), snapshot_of(b))
         found = store.diff(a, b)
@@ -84,7 +84,7 @@ def test_the_verbs_of_changes_are_those_of_the_log() -> None:
         old = store.put_frame("old")
         tea = store.assert_fact("ann", "likes", "tea")
         milk = store.assert_fact("ann", "likes", "milk")
-        store.declare_predicate("lives in", functional=True)
+        store.graph.declare("lives in", functional=True)
         rome = store.assert_fact("ann", "lives in", "Rome", valid_from="2020-01-01")
         start = store.head
         store.supersede(note, "new note")
@@ -116,7 +116,7 @@ def test_a_question_shows_which_results_changed_rank_and_why() -> None:
         start = store.head
         store.supersede(first, "the harbour opens in June", reason="moved")
         store.delete(second)
-        found = store.since(start, query="harbour opens")
+        found = store.history.since(start, query="harbour opens")
         assert {(one.id, one.kind) for one in found.results} == {
             (4, "appeared"),
             (1, "vanished"),
@@ -132,8 +132,8 @@ def test_a_question_shows_which_results_changed_rank_and_why() -> None:
         assert store.diff("HEAD", query="harbour").results == ()
         below = store.diff(0, start, query="harbour opens", k=1).results
         assert [(one.new_rank, one.kind) for one in below] == [(1, "appeared")]
-        more = store.view().speculate(PutFrame(text="harbour opens harbour opens"))
-        changes = more.since(store.head.seq, query="harbour opens", k=1).results
+        more = store.history.view().upkeep.speculate(PutFrame(text="harbour opens harbour opens"))
+        changes = more.history.since(store.head.seq, query="harbour opens", k=1).results
         assert [one.why for one in changes] == [
             "put by speculative event 1",
             "below the first 1 now",
@@ -145,15 +145,17 @@ def test_changes_of_speculative_events_are_told() -> None:
     with cerata.open(":memory:") as store:
         store.put_frame("one")
         tea = store.assert_fact("ann", "likes", "tea")
-        base = store.speculate(PutFrame(text="two"))
-        left = base.speculate(SupersedeFrame(old=1, new=-1))
-        right = base.speculate(RetractFact(fact=tea.id), PutFrame(text="three"))
+        base = store.upkeep.speculate(PutFrame(text="two"))
+        left = base.upkeep.speculate(SupersedeFrame(old=1, new=-1))
+        right = base.upkeep.speculate(RetractFact(fact=tea.id), PutFrame(text="three"))
         assert store.diff("HEAD", base).added == (-1,)
         found = store.diff(left, right)
         assert (found.added, found.removed, found.replaced) == ((1, -3), (), ())
         assert [(one.verb, one.fact.id) for one in found.facts] == [("retracted", tea.id)]
         drinks = AssertFact(subject="ann", predicate="likes", object_kind="string", object="x")
-        two = store.diff(store.speculate(drinks), store.speculate(drinks, drinks))
+        two = store.diff(store.upkeep.speculate(drinks), store.upkeep.speculate(drinks, drinks))
         assert [one.kind for one in two.facts] == ["changed"]
-        other = store.diff(store.at(1).speculate(drinks), store.speculate(PutFrame(text="x")))
+        other = store.diff(
+            store.at(1).upkeep.speculate(drinks), store.upkeep.speculate(PutFrame(text="x"))
+        )
         assert [(one.kind, one.fact.id) for one in other.facts] == [("removed", -1), ("added", 2)]

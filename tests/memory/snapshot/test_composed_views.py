@@ -42,12 +42,12 @@ def perform_on_facts(store: cerata.Store, act: Act) -> None:
         store.retract_fact(facts[i % len(facts)])
     elif kind == "correct" and facts:
         store.correct_fact(facts[i % len(facts)], object=f"corrected {j % 3}")
-    elif kind == "merge" and {"ann", "eve"} <= {entity.name for entity in store.entities()}:
-        store.merge_entities("ann", "eve")
+    elif kind == "merge" and {"ann", "eve"} <= {entity.name for entity in store.graph.entities()}:
+        store.graph.merge("ann", "eve")
     elif kind == "link" and len(facts) > 1:
         old, new = facts[i % len(facts)], facts[j % len(facts)]
         if old != new:
-            store.link(old, "supports", new)
+            store.graph.link(old, "supports", new)
     else:
         frames = [frame.id for frame in store.frames()]
         store.assert_fact(
@@ -55,7 +55,9 @@ def perform_on_facts(store: cerata.Store, act: Act) -> None:
             ("likes", "lives in")[j % 2],
             ("tea", "Bern")[i // 3 % 2],
             valid_from=DAYS[j % 3],
-            because=frames[j % len(frames)] if frames and i % 4 == 0 else None,
+            options=cerata.FactOptions(
+                because=frames[j % len(frames)] if frames and i % 4 == 0 else None
+            ),
         )
 
 
@@ -73,7 +75,7 @@ def said(view: View) -> JsonValue:
         for fact in view.facts(include_retracted=True, include_invalid=True)
     ]
     found: list[JsonValue] = [
-        [hit.fact.id, hit.score] for hit in view.search_facts("who likes tea", k=5)
+        [hit.fact.id, hit.score] for hit in view.graph.search("who likes tea", k=5)
     ]
     return {**everything(view), "facts": facts, "found": found}
 
@@ -107,7 +109,7 @@ def drafts_of(store: cerata.Store, acts: Sequence[Act]) -> Sequence[Draft]:
         with store.transaction():
             for act in acts:
                 perform_any(store, act)
-            raise Abandoned(snapshot_of(store.view()).unsalted_drafts)
+            raise Abandoned(snapshot_of(store.history.view()).unsalted_drafts)
     except Abandoned as abandoned:
         return abandoned.drafts
 
@@ -128,17 +130,17 @@ def test_a_composed_view_is_that_of_a_store_built_event_by_event(
         n = data.draw(st.integers(0, store.head.seq), label="n")
         instant = data.draw(st.sampled_from((None, *DAYS)), label="instant")
         with copy_of(store, n) as built:
-            alone = said(built.view().true_at(instant))
+            alone = said(built.history.view().true_at(instant))
             drafts = drafts_of(built, inside)
             cut = data.draw(st.integers(0, len(drafts)), label="cut")
             steps: list[Step] = [
                 lambda view: view.at(n),
-                lambda view: view.speculate(*drafts[:cut]),
-                lambda view: view.speculate(*drafts[cut:]),
+                lambda view: view.upkeep.speculate(*drafts[:cut]),
+                lambda view: view.upkeep.speculate(*drafts[cut:]),
             ]
             place = data.draw(st.integers(0, len(steps)), label="place of the instant")
             steps.insert(place, lambda view: view.true_at(instant))
-            view = store.view()
+            view = store.history.view()
             for step in steps:
                 view = step(view)
             through = data.draw(st.integers(0, len(drafts)), label="drafts kept")
@@ -146,17 +148,17 @@ def test_a_composed_view_is_that_of_a_store_built_event_by_event(
             if through:
                 built.append(*drafts[:through])
             ids = {-place: n + place for place in range(1, through + 1)}
-            expected = renamed(said(built.view().true_at(instant)), {})
+            expected = renamed(said(built.history.view().true_at(instant)), {})
             assert renamed(said(kept), ids) == expected
             assert said(view.at(n)) == said(store.at(n).true_at(instant))
             assert renamed(said(view.at(n)), {}) == renamed(alone, {})
             for seq in range(n):
                 assert view.at(seq).count() == store.at(seq).count()
-            assert said(store.replay(view)) == said(view)
+            assert said(store.stream.replay(view)) == said(view)
             if drafts and not through:
                 built.append(*drafts)
                 whole = {-place: n + place for place in range(1, len(drafts) + 1)}
-                expected = renamed(said(built.view().true_at(instant)), {})
+                expected = renamed(said(built.history.view().true_at(instant)), {})
                 assert renamed(said(view), whole) == expected
 
 
@@ -168,14 +170,14 @@ def test_speculation_leaves_every_byte_of_the_file(tmp_path: Path) -> None:
         store.assert_fact("ann", "likes", "tea")
         store.checkpoint()
         before = path.read_bytes()
-        view = store.at(1).speculate(PutFrame(text="a ferry"), SupersedeFrame(old=1, new=-1))
+        view = store.at(1).upkeep.speculate(PutFrame(text="a ferry"), SupersedeFrame(old=1, new=-1))
         assert [hit.text for hit in view.search("ferry harbour")] == ["a ferry"]
-        said(store.speculate(RetractFact(fact=3)).true_at("2026-01-01"))
+        said(store.upkeep.speculate(RetractFact(fact=3)).true_at("2026-01-01"))
         assert path.read_bytes() == before
         assert store.head.seq == 3
     before = path.read_bytes()
     with cerata.open(path, mode="r") as store:
-        said(store.speculate(PutFrame(text="a ferry")))
+        said(store.upkeep.speculate(PutFrame(text="a ferry")))
     assert path.read_bytes() == before
 
 
@@ -183,16 +185,20 @@ def test_points_of_a_view_with_drafts() -> None:
     """Every form of a basis; all drafts are the newest batch."""
     with cerata.open(":memory:") as store:
         first = store.put_frame("one")
-        store.tag("early")
+        store.history.tag("early")
         store.put_frames(["two", "three"])
-        view = store.view().speculate(PutFrame(text="four")).speculate(PutFrame(text="five"))
+        view = (
+            store.history.view()
+            .upkeep.speculate(PutFrame(text="four"))
+            .upkeep.speculate(PutFrame(text="five"))
+        )
         assert repr(view) == "<cerata.View at event 4 and 2 drafts>"
         texts = {basis: len(view.at(basis)) for basis in ("HEAD", "HEAD~1", "HEAD~2", "early", "4")}
         assert texts == {"HEAD": 5, "HEAD~1": 3, "HEAD~2": 1, "early": 1, "4": 3}
         assert [len(view.at(n)) for n in range(7)] == [0, 1, 1, 2, 3, 4, 5]
         assert len(view.at(first)) == len(view.at(store.at(first))) == 1
         assert len(view.at(view)) == 3
-        assert len(view.at(5).speculate(PutFrame(text="other"))) == 5
+        assert len(view.at(5).upkeep.speculate(PutFrame(text="other"))) == 5
         for basis in (7, "HEAD~5"):
             with pytest.raises(cerata.NotFound):
                 view.at(basis)
@@ -207,20 +213,26 @@ def test_points_of_a_view_with_drafts() -> None:
 def test_a_point_of_a_view_keeps_its_scope_and_its_instant() -> None:
     """`at` narrows in time alone, so a view never shows more than before."""
     with cerata.open(":memory:") as store:
-        store.put_frame("a", scope={"tenant": "a"})
-        store.put_frame("b", scope={"tenant": "b"})
-        store.assert_fact("ann", "likes", "tea", valid_from="2024-01-01", scope={"tenant": "b"})
-        view = store.view().within({"tenant": "b"}).true_at("2023-01-01")
+        store.put_frame("a", options=cerata.PutOptions(scope={"tenant": "a"}))
+        store.put_frame("b", options=cerata.PutOptions(scope={"tenant": "b"}))
+        store.assert_fact(
+            "ann",
+            "likes",
+            "tea",
+            valid_from="2024-01-01",
+            options=cerata.FactOptions(scope={"tenant": "b"}),
+        )
+        view = store.history.view().within({"tenant": "b"}).true_at("2023-01-01")
         assert view.at(2).scope == (("tenant", "b"),)
         assert [frame.text for frame in view.at(2).frames()] == ["b"]
         assert view.at(3).facts() == []
-        added = view.speculate(PutFrame(text="c"))
+        added = view.upkeep.speculate(PutFrame(text="c"))
         assert [frame.text for frame in added.frames()] == ["c", "b"]
         assert added.frame(-1).scope == {"tenant": "b"}
         with pytest.raises(cerata.InvalidInput, match="outside"):
-            view.speculate(Draft(PutFrame(text="c"), (("tenant", "a"),)))
+            view.upkeep.speculate(Draft(PutFrame(text="c"), (("tenant", "a"),)))
         with pytest.raises(cerata.NotFound):
-            view.speculate(SupersedeFrame(old=1, new=2))
+            view.upkeep.speculate(SupersedeFrame(old=1, new=2))
 
 
 @pytest.mark.parametrize(
@@ -239,27 +251,29 @@ def test_an_event_that_an_append_refuses_is_refused(
     """By the same rules, as of the view's basis."""
     with cerata.open(":memory:") as store:
         store.put_frame("one")
-        store.tag("early")
+        store.history.tag("early")
         with pytest.raises(kind, match=message):
-            store.speculate(event)  # type: ignore[arg-type]
-        assert store.at(1).speculate(PutTag(tag="early", at=1)).tags() == {"early": 1}
-        assert len(store.speculate()) == 1
+            store.upkeep.speculate(event)  # type: ignore[arg-type]
+        assert store.at(1).upkeep.speculate(PutTag(tag="early", at=1)).history.tags() == {
+            "early": 1
+        }
+        assert len(store.upkeep.speculate()) == 1
 
 
 def test_ids_of_speculative_events_stay_with_their_view() -> None:
     """In a store, and in another view, such an id would name another thing."""
     with cerata.open(":memory:") as store:
         store.put_frame("one")
-        view = store.speculate(PutFrame(text="two"))
+        view = store.upkeep.speculate(PutFrame(text="two"))
         [frame] = [frame for frame in view.frames() if frame.id < 0]
-        assert view.history(frame) == [frame]
-        for reader in (store, store.speculate(PutFrame(text="three"))):
+        assert view.history.of(frame) == [frame]
+        for reader in (store, store.upkeep.speculate(PutFrame(text="three"))):
             with pytest.raises(cerata.NotFound, match="speculative events"):
-                reader.history(frame)
+                reader.history.of(frame)
         with pytest.raises(cerata.NotFound, match="speculative events"):
             store.delete(frame)
         with pytest.raises(cerata.NotFound, match="speculative events"):
-            store.history(pickle.loads(pickle.dumps(frame)))
+            store.history.of(pickle.loads(pickle.dumps(frame)))
 
 
 def test_speculation_inside_a_transaction_follows_its_drafts() -> None:
@@ -268,7 +282,7 @@ def test_speculation_inside_a_transaction_follows_its_drafts() -> None:
         store.put_frame("one")
         with store.transaction() as block:
             store.put_frame("two")
-            view = store.speculate(PutFrame(text="three"))
+            view = store.upkeep.speculate(PutFrame(text="three"))
             assert [frame.id for frame in view.frames()] == [-2, -1, 1]
             assert len(store) == 2
             store.put_frame("four")
@@ -281,10 +295,12 @@ def test_many_speculations_are_seeded_walks() -> None:
     draws = Random(20)
     with cerata.open(":memory:") as store:
         store.put_frames(["root one", "root two"])
-        leaves: list[tuple[View, tuple[str, ...]]] = [(store.view(), ())]
+        leaves: list[tuple[View, tuple[str, ...]]] = [(store.history.view(), ())]
         for number in range(30):
             view, path = draws.choice(leaves)
-            leaves.append((view.speculate(PutFrame(text=f"t{number}")), (*path, f"t{number}")))
+            leaves.append(
+                (view.upkeep.speculate(PutFrame(text=f"t{number}")), (*path, f"t{number}"))
+            )
         for view, path in leaves:
             texts = [frame.text for frame in view.frames()][::-1]
             assert texts == ["root one", "root two", *path]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from cerata import Store
+from cerata import PutOptions, Store
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.projections.frames.reader import Frames
 from cerata.projections.fulltext.bm25 import Fulltext
@@ -66,7 +66,7 @@ def test_few_points_of_the_past_are_in_memory(store: Store) -> None:
 def test_a_past_of_a_scope_has_masks_of_its_own(store: Store) -> None:
     """Masks of one reach are never those of another."""
     store.put_frames(["wax"] * 3)
-    store.put_frames(["wax"] * 2, scope={"user": "ada"})
+    store.put_frames(["wax"] * 2, options=PutOptions(scope={"user": "ada"}))
     ada = store.scoped({"user": "ada"})
     assert len(list(store.at(5).frames())) == 5
     assert len(list(ada.at(5).frames())) == 2

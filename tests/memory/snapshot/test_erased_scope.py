@@ -30,7 +30,7 @@ def erased(store: Store) -> None:
                 SCOPE,
             ),
         )
-    store.put_frame("an index", scope=ACME)
+    store.put_frame("an index", options=cerata.PutOptions(scope=ACME))
 
 
 @pytest.fixture
@@ -46,14 +46,14 @@ def test_a_view_with_a_scope_hides_an_erased_event(path: str, tenant: str) -> No
         assert [event.seq for event in store.log()] == [1, 2, 3]
     with cerata.open(path, scope={"tenant": tenant}) as store:
         assert [event.seq for event in store.log()] == ([3] if tenant == "acme" else [])
-        assert [event.seq for event in store.view().log(1, 2)] == []
+        assert [event.seq for event in store.history.view().log(1, 2)] == []
         with pytest.raises(NotFound):
             store.frame(1)
-        assert 1 not in {frame.id for frame in store.frames(include_deleted=True)}
+        assert 1 not in {frame.id for frame in store.frames(where=Filter(include_deleted=True))}
         with pytest.raises(NotFound):
             store.append(LinkFacts(fact=2, kind="supports", frame=1))
         with pytest.raises(NotFound):
-            store.put_frame("below it", parent=1)
+            store.put_frame("below it", options=cerata.PutOptions(parent=1))
         with pytest.raises(NotFound):
             store.append(Draft(PutFrame(text="after it"), causation=2))
 
@@ -62,10 +62,10 @@ def test_a_view_without_a_scope_shows_it_as_of_no_scope(path: str) -> None:
     """Neither the default tenant nor any other: not at the head, nor after a checkpoint."""
     with cerata.open(path) as store:
         erased(store)
-        before = store.frame(1), store.digests()
+        before = store.frame(1), store.stream.digests()
         store.checkpoint()
     with cerata.open(path) as store:
-        assert (store.frame(1), store.digests(replay=True)) == before
+        assert (store.frame(1), store.stream.digests(replay=True)) == before
         frame = store.frame(1)
         assert (frame.scope, frame.kind, frame.text) == ({}, "erased", "")
         assert [event.scope for event in store.log()] == [None, None, SCOPE]

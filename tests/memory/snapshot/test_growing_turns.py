@@ -104,7 +104,7 @@ def test_a_compaction_changes_the_lengths_of_the_past(tmp_path: Path) -> None:
         check(store)
         store.delete(5)
         check(store)
-        assert store.compact(horizon="HEAD").dropped == 1
+        assert store.upkeep.compact(horizon="HEAD").dropped == 1
         check(store)
         store.put_frame("harbour", role="mina", metadata={"session": 1})
         check(store)

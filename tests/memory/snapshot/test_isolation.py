@@ -16,6 +16,7 @@ from cerata.engine.events import DeleteFrame, Draft, PutFrame, SupersedeFrame
 from cerata.engine.salvage import salvaged_events
 from cerata.memory.batch.transaction import block_of
 from cerata.memory.batch.writer import session_of
+from cerata.memory.handles import History
 from cerata.memory.snapshot.layer import Layer
 from cerata.memory.snapshot.layers import Layers
 from cerata.memory.snapshot.snapshot import Snapshot
@@ -41,7 +42,7 @@ def test_every_public_name_is_in_the_table() -> None:
     """A new name could show another tenant's events, and no test would call it."""
     with cerata.open(":memory:", scope=ALICE) as store, store.transaction() as transaction:
         block = block_of(transaction)
-        face = {"Store": store, "View": store.view(), "Transaction": transaction}
+        face = {"Store": store, "View": store.history.view(), "Transaction": transaction}
         named = {**face, "Block": block}
         for kind, value in named.items():
             assert public_names(value) == set(TABLES[kind]) - OF_PACKS, kind
@@ -107,19 +108,19 @@ def _says(answer: object) -> Any:
     return say
 
 
-def _salvaged(store: cerata.Store) -> object:
-    return salvaged_events(store._log)
+def _salvaged(history: History) -> object:
+    return salvaged_events(history._log)
 
 
 @pytest.mark.parametrize(
     ("kind", "name", "instead", "only"),
     [
-        (Snapshot, "sees", _says(answer=True), ["log", "tags"]),
+        (Snapshot, "sees", _says(answer=True), ["log", "history.tags"]),
         (Snapshot, "within", _widened, ["within"]),
         (Frames, "admits_row", _says(answer=True), ["frame"]),
-        (Layers, "check_has", _says(None), ["frame", "content"]),
-        (ScopeNames, "admitted", _says(None), ["facts", "entities", "links"]),
-        (cerata.Store, "salvaged", _salvaged, ["salvaged"]),
+        (Layers, "check_has", _says(None), ["frame", "files.content"]),
+        (ScopeNames, "admitted", _says(None), ["facts", "graph.entities", "graph.links"]),
+        (History, "salvaged", _salvaged, ["history.salvaged"]),
     ],
 )
 def test_a_filter_that_is_switched_off_is_a_leak(
@@ -152,19 +153,19 @@ def test_what_is_salvaged_is_within_the_scope(path: Path) -> None:
     with cerata.open(path, scope=ALICE) as alice, cerata.open(path, scope=BOB) as bob:
         alice.put_frame("alice's")
         bob.put_frame("bob's")
-        assert [event.seq for event in bob.salvaged()] == [2]
+        assert [event.seq for event in bob.history.salvaged()] == [2]
     with cerata.open(path, mode="r") as store:
-        assert [event.seq for event in store.salvaged()] == [1, 2]
+        assert [event.seq for event in store.history.salvaged()] == [1, 2]
 
 
 def test_a_view_is_narrowed_and_never_widened(path: Path) -> None:
     """None, or another scope, showed all."""
     with cerata.open(path) as store:
-        store.put_frame("alice's", scope=ALICE)
-        store.put_frame("of her phone", scope={**ALICE, "user": "phone"})
-        store.put_frame("bob's", scope=BOB)
+        store.put_frame("alice's", options=cerata.PutOptions(scope=ALICE))
+        store.put_frame("of her phone", options=cerata.PutOptions(scope={**ALICE, "user": "phone"}))
+        store.put_frame("bob's", options=cerata.PutOptions(scope=BOB))
     with cerata.open(path, scope={**ALICE, "user": "phone"}) as store:
-        view = store.view()
+        view = store.history.view()
         for scope in (None, {}, ALICE, (("tenant", "alice"),), view.scope):
             assert [frame.text for frame in view.within(scope).frames()] == ["of her phone"]
         assert len(view.within({"session": 1})) == 0
@@ -172,7 +173,7 @@ def test_a_view_is_narrowed_and_never_widened(path: Path) -> None:
             with pytest.raises(cerata.InvalidInput, match="cannot become"):
                 view.within(other)
     with cerata.open(path) as store:
-        narrowed = store.view().within(ALICE)
+        narrowed = store.history.view().within(ALICE)
         assert len(narrowed) == 2
         assert len(store.at(narrowed.within(None))) == 2
 
@@ -181,12 +182,14 @@ def test_views_of_1_and_true_are_two(path: Path) -> None:
     """They are equal in Python, and the facts of one were kept as those of the other."""
     with cerata.open(path) as store:
         for tenant in (1, "1", True):
-            store.assert_fact("Ada", "is of", repr(tenant), scope={"tenant": tenant})
-            store.put_entity("Ada", aliases=[f"alias {tenant!r}"], scope={"tenant": tenant})
+            store.assert_fact(
+                "Ada", "is of", repr(tenant), options=cerata.FactOptions(scope={"tenant": tenant})
+            )
+            store.graph.name("Ada", aliases=[f"alias {tenant!r}"], scope={"tenant": tenant})
         for tenant in (1, "1", True):
-            view = store.view().within({"tenant": tenant})
+            view = store.history.view().within({"tenant": tenant})
             assert [fact.object for fact in view.facts()] == [repr(tenant)]
-            assert view.entity("Ada").aliases == (f"alias {tenant!r}",)
+            assert view.graph.entity("Ada").aliases == (f"alias {tenant!r}",)
 
 
 @pytest.mark.parametrize("sealed", [False, True])
@@ -195,12 +198,16 @@ def test_a_key_belongs_to_a_tenant_of_its_type(path: Path, sealed: bool) -> None
     with cerata.open(path) as store:
         receipts: dict[str, cerata.Receipt] = {}
         for tenant in (1, "1", True):
-            receipts[repr(tenant)] = store.put_frame("x", scope={"tenant": tenant}, key="k")
+            receipts[repr(tenant)] = store.put_frame(
+                "x", options=cerata.PutOptions(scope={"tenant": tenant}, key="k")
+            )
             if sealed:
                 store.checkpoint()
         assert [one.added for one in receipts.values()] == [True] * 3
         for tenant in (1, "1", True):
-            again = store.put_frame("x", scope={"tenant": tenant}, key="k")
+            again = store.put_frame(
+                "x", options=cerata.PutOptions(scope={"tenant": tenant}, key="k")
+            )
             assert (again.added, again.id) == (False, receipts[repr(tenant)].id)
             with cerata.open(path, scope={"tenant": tenant}) as own:
                 with own.transaction(key="k") as block:
@@ -232,27 +239,38 @@ def test_a_key_of_another_user_is_not_this_users(path: Path) -> None:
 def test_a_space_is_each_tenants_own(path: Path) -> None:
     """The first tenant fixed the shape for all, and the error told the others."""
     with cerata.open(path, scope=ALICE) as alice, cerata.open(path, scope=BOB) as bob:
-        alice.put_frame("alice's", embedding=[1, 0, 0], space="s")
-        bob.put_frame("bob's", embedding=[0, 1], space="s")
-        alice.put_frame("alice's too", embedding=[0, 1, 0], space="s")
+        alice.put_frame("alice's", vectors=cerata.Vectors(dense=[1, 0, 0], space="s"))
+        bob.put_frame("bob's", vectors=cerata.Vectors(dense=[0, 1], space="s"))
+        alice.put_frame("alice's too", vectors=cerata.Vectors(dense=[0, 1, 0], space="s"))
         alice.checkpoint()
         for store, vector in ((alice, [1, 0, 0]), (bob, [0, 1])):
-            hits = store.search("x", embedding=vector, space="s", mode="vector")
+            hits = store.search("x", mode="vector", vectors=cerata.Vectors(dense=vector, space="s"))
             assert hits[0].score == pytest.approx(1.0)
-            found = store.embedding(hits[0])
+            found = store.embeddings.of(hits[0])
             assert found is not None
             assert found.tolist() == vector
             with pytest.raises(cerata.InvalidInput, match="dimensions"):
-                store.put_frame("x", embedding=[1] * 7, space="s")
+                store.put_frame("x", vectors=cerata.Vectors(dense=[1] * 7, space="s"))
         with pytest.raises(cerata.InvalidInput) as refused:
-            bob.search("x", embedding=[1, 0, 0], space="s")
+            bob.search("x", vectors=cerata.Vectors(dense=[1, 0, 0], space="s"))
         assert "'s' 2" in str(refused.value)
         assert alice.verify().ok
     with cerata.open(path) as store:
         for vector, count in (([1, 0, 0], 2), ([0, 1], 1)):
-            assert len(store.search("x", embedding=vector, space="s", mode="vector")) == count
+            assert (
+                len(
+                    store.search(
+                        "x", mode="vector", vectors=cerata.Vectors(dense=vector, space="s")
+                    )
+                )
+                == count
+            )
         with pytest.raises(cerata.InvalidInput, match="dimensions"):
-            store.put_frame("x", embedding=[1] * 7, space="s", scope=ALICE)
+            store.put_frame(
+                "x",
+                vectors=cerata.Vectors(dense=[1] * 7, space="s"),
+                options=cerata.PutOptions(scope=ALICE),
+            )
 
 
 def test_users_of_a_tenant_see_their_own_tags(path: Path) -> None:
@@ -260,13 +278,13 @@ def test_users_of_a_tenant_see_their_own_tags(path: Path) -> None:
     for number, user in enumerate(("phone", "laptop"), start=1):
         with cerata.open(path, scope={**ALICE, "user": user}) as store:
             store.put_frame("x")
-            store.tag("v1")
-            store.tag(f"{user}-only")
-            assert store.tags() == {f"{user}-only": 3 * number - 1, "v1": 3 * number - 2}
+            store.history.tag("v1")
+            store.history.tag(f"{user}-only")
+            assert store.history.tags() == {f"{user}-only": 3 * number - 1, "v1": 3 * number - 2}
     with cerata.open(path, scope=ALICE) as store:
-        assert store.tags() == {"laptop-only": 5, "phone-only": 2, "v1": 1}
+        assert store.history.tags() == {"laptop-only": 5, "phone-only": 2, "v1": 1}
         with pytest.raises(cerata.Conflict, match="already"):
-            store.tag("v1")
+            store.history.tag("v1")
 
 
 def test_a_merge_of_another_user_is_refused_without_its_names(path: Path) -> None:
@@ -276,32 +294,37 @@ def test_a_merge_of_another_user_is_refused_without_its_names(path: Path) -> Non
             store.assert_fact("Ada", "is of", f"secret of {user}")
             store.assert_fact(f"secret of {user}", "is", "a name")
             if user == "phone":
-                store.merge_entities("Ada", "secret of phone")
+                store.graph.merge("Ada", "secret of phone")
                 continue
             with pytest.raises(cerata.Conflict) as refused:
-                store.merge_entities("Ada", "secret of laptop")
+                store.graph.merge("Ada", "secret of laptop")
             assert "phone" not in str(refused.value)
 
 
 def test_what_an_operator_joined_across_tenants_shows_no_content(path: Path) -> None:
     """A store without a scope may put a frame below, or in the place of, another tenant's."""
     with cerata.open(path) as store:
-        document = store.put_frame("alice's document", scope=ALICE)
-        old = store.put_frame("alice's old", scope=ALICE)
+        document = store.put_frame("alice's document", options=cerata.PutOptions(scope=ALICE))
+        old = store.put_frame("alice's old", options=cerata.PutOptions(scope=ALICE))
         bob = tuple(BOB.items())
         below = Draft(PutFrame(text="secret", parent=document.id, chunk_index=0), bob)
         store.append(below)
-        new = store.put_frame("secret", scope=BOB)
+        new = store.put_frame("secret", options=cerata.PutOptions(scope=BOB))
         store.append(Draft(SupersedeFrame(old=old.id, new=new.id), bob))
         store.append(Draft(DeleteFrame(frame=document.id), bob))
     with cerata.open(path, scope=ALICE) as store:
-        view = store.view()
+        view = store.history.view()
         shown = [
-            *[view.history(one) for one in (document, old)],
-            *[view.chunks(one) for one in (document, old)],
-            *view.frames(include_deleted=True, include_superseded=True, include_chunks=True),
+            *[view.history.of(one) for one in (document, old)],
+            *[view.files.chunks(one) for one in (document, old)],
+            *view.frames(
+                include_chunks=True,
+                where=cerata.Filter(include_deleted=True, include_superseded=True),
+            ),
             *[view.frame(one).text for one in (document, old)],
-            *view.timeline(include_deleted=True, include_superseded=True).entries,
+            *view.history.timeline(
+                where=cerata.Filter(include_deleted=True, include_superseded=True)
+            ).entries,
             store.diff(0),
             str(store.diff(2)),
             *store.log(),

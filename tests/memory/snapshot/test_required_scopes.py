@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from io import BytesIO
+from operator import attrgetter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final, cast
@@ -15,6 +16,7 @@ from typing import Any, Final, cast
 import pytest
 
 import cerata
+from cerata import agents
 from cerata.agents import judge
 from cerata.engine.events import PutFrame, ScopeValue
 from cerata.engine.salted_hashes import judged_hash
@@ -33,10 +35,19 @@ BETA: Final = SCOPES["beta"]
 
 ALLOWED: Final = frozenset(
     [
-        *("at", "view", "replay", "scoped", "within", "true_at"),
-        *("head", "refresh", "commit", "checkpoint", "close", "backup", "info", "digests"),
-        *("branches", "compact", "maintain"),
-        *("verify", "rebuild", "report", "path", "actor", "scope", "shared"),
+        *("at", "history.view", "stream.replay", "scoped", "within", "true_at"),
+        *(
+            "head",
+            "stream.refresh",
+            "stream.commit",
+            "checkpoint",
+            "close",
+            "backup",
+            "upkeep.info",
+            "stream.digests",
+        ),
+        *("upkeep.branches", "upkeep.compact", "upkeep.maintain"),
+        *("verify", "upkeep.rebuild", "report", "path", "actor", "scope", "shared"),
         *("basis", "log_id", "now"),
     ]
 )
@@ -57,7 +68,12 @@ def refused(call: Callable[[], object]) -> None:
     """Check that a call raises, for want of a scope, before it returns or yields anything."""
     with pytest.raises(cerata.InvalidInput, match="requires a scope") as error:
         _begin(call)
-    for way in ("store.scoped(", "store.view().within(", "store.at(basis).within(", "scope="):
+    for way in (
+        "store.scoped(",
+        "store.history.view().within(",
+        "store.at(basis).within(",
+        "scope=",
+    ):
         assert way in str(error.value.remedy)
 
 
@@ -95,11 +111,11 @@ def _reads(world: World, store: cerata.Store, asked: Any) -> Iterator[tuple[str,
 
 @pytest.mark.parametrize("kind", ["Store", "View", "replay", "seq"])
 def test_every_read_is_refused_without_a_scope(world: World, kind: str) -> None:
-    with world.open(None, require_scope=True) as store:
+    with world.open(None, options=REQUIRED) as store:
         views: dict[str, Callable[[], object]] = {
             "Store": lambda: store,
-            "View": store.view,
-            "replay": store.replay,
+            "View": store.history.view,
+            "replay": store.stream.replay,
             "seq": lambda: store.at(20),
         }
         names: set[str] = set()
@@ -110,20 +126,20 @@ def test_every_read_is_refused_without_a_scope(world: World, kind: str) -> None:
             names.add(name)
         assert names >= {name for name, calls in READS.items() if not isinstance(calls, str)}
         if kind == "Store":
-            refused(lambda: store.embedder)
+            refused(lambda: store.embeddings.embedder)
             hit = store.scoped(BETA).search("harbour")[0]
-            refused(lambda: store.explain(hit))
-            assert {"salvaged", "diff"} <= names
+            refused(lambda: store.history.explain(hit))
+            assert {"history.salvaged", "diff"} <= names
 
 
 def test_every_read_of_a_scoped_store_is_that_of_an_opened_store(world: World) -> None:
     own = world.own["beta"]
     ids = sorted({one for made in own.values() for one in getattr(made, "seqs", ())})[::3]
-    with world.open(None, require_scope=True) as whole_file, world.open(BETA) as opened:
+    with world.open(None, options=REQUIRED) as whole_file, world.open(BETA) as opened:
         scoped = whole_file.scoped(BETA)
-        narrowed = whole_file.view().within(BETA)
-        tables = [(STORE, scoped, opened), (VIEW, scoped.view(), opened.view())]
-        tables.append((VIEW, narrowed, opened.view()))
+        narrowed = whole_file.history.view().within(BETA)
+        tables = [(STORE, scoped, opened), (VIEW, scoped.history.view(), opened.history.view())]
+        tables.append((VIEW, narrowed, opened.history.view()))
         # The report has whether another opener was there.
         uncompared = {*UNCOMPARED, "report"}
         for table, *several in tables:
@@ -136,10 +152,10 @@ def test_every_read_of_a_scoped_store_is_that_of_an_opened_store(world: World) -
 
 
 def test_a_view_gets_a_scope_once_and_keeps_it(path: Path) -> None:
-    with cerata.open(path, require_scope=True) as store:
-        store.put_frame("alice's", scope=ALICE)
-        store.put_frame("bob's", scope=BOB)
-        for view in (store.view(), store.at(2), store.at("HEAD"), store.at(store.head)):
+    with cerata.open(path, options=cerata.OpenOptions(require_scope=True)) as store:
+        store.put_frame("alice's", options=cerata.PutOptions(scope=ALICE))
+        store.put_frame("bob's", options=cerata.PutOptions(scope=BOB))
+        for view in (store.history.view(), store.at(2), store.at("HEAD"), store.at(store.head)):
             assert (view.scope, view.shared, view.basis) == (None, False, 2)
             assert view.within(None) is view
             assert view.within({}) is view
@@ -152,23 +168,29 @@ def test_a_view_gets_a_scope_once_and_keeps_it(path: Path) -> None:
             with pytest.raises(cerata.InvalidInput, match="cannot become"):
                 narrowed.within(BOB)
         # Without a tenant, a scope is of the tenant "default", as in `open`.
-        assert store.view().within({"user": "u"}).scope == (("tenant", "default"), ("user", "u"))
-        assert store.view().within({"user": "u"}).count() == (0, 0)
+        assert store.history.view().within({"user": "u"}).scope == (
+            ("tenant", "default"),
+            ("user", "u"),
+        )
+        assert store.history.view().within({"user": "u"}).count() == (0, 0)
 
 
 def test_a_view_of_a_store_without_a_scope_gains_nothing(path: Path) -> None:
-    with cerata.open(path) as free, cerata.open(path, require_scope=True) as store:
-        free.put_frame("alice's", scope=ALICE)
-        refused(store.at(free.view()).frames)
-        assert len(free.at(store.view().within(ALICE))) == 1
-        refused(lambda: len(free.at(store.view())))
+    with (
+        cerata.open(path) as free,
+        cerata.open(path, options=cerata.OpenOptions(require_scope=True)) as store,
+    ):
+        free.put_frame("alice's", options=cerata.PutOptions(scope=ALICE))
+        refused(store.at(free.history.view()).frames)
+        assert len(free.at(store.history.view().within(ALICE))) == 1
+        refused(lambda: len(free.at(store.history.view())))
 
 
 def test_a_tag_is_read_within_a_scope(path: Path) -> None:
-    with cerata.open(path, require_scope=True) as store:
+    with cerata.open(path, options=cerata.OpenOptions(require_scope=True)) as store:
         alice = store.scoped(ALICE)
         alice.put_frame("x")
-        alice.tag("v1")
+        alice.history.tag("v1")
         refused(lambda: store.at("v1"))
         with pytest.raises(cerata.InvalidInput) as error:
             store.at("v1")
@@ -178,13 +200,13 @@ def test_a_tag_is_read_within_a_scope(path: Path) -> None:
         assert alice.at("v1").basis == 1
         with pytest.raises(cerata.NotFound):
             store.scoped(BOB).at("v1")
-        assert store.diff(alice.at(0), alice.view()).added == (1,)
+        assert store.diff(alice.at(0), alice.history.view()).added == (1,)
 
 
 def test_a_path_without_a_check_shows_nothing(path: Path) -> None:
     """The reach itself raises, if a new read should forget to ask for a scope."""
-    with cerata.open(path, require_scope=True) as store:
-        store.put_frame("alice's", scope=ALICE)
+    with cerata.open(path, options=cerata.OpenOptions(require_scope=True)) as store:
+        store.put_frame("alice's", options=cerata.PutOptions(scope=ALICE))
         store.scoped(ALICE).assert_fact("Ada", "lives in", "Rome")
         state = session_of(store).state()
         for call in (
@@ -228,8 +250,8 @@ def _in_block(store: cerata.Store) -> object:
 def _exported(scope: Mapping[str, ScopeValue]) -> bytes:
     lines = BytesIO()
     with cerata.open(":memory:") as store:
-        store.put_frame("of another log", scope=scope)
-        store.export_events(lines)
+        store.put_frame("of another log", options=cerata.PutOptions(scope=scope))
+        store.interchange.export_events(lines)
     return lines.getvalue()
 
 
@@ -247,46 +269,62 @@ def _judge(store: cerata.Store) -> object:
 
 CALLS: Final[Mapping[str, Callable[[On], object]]] = {
     "append": lambda on: on.store.append(PutFrame(text="x")),
-    "assert_fact": lambda on: on.store.assert_fact("Ada", "said", "x", **on.named),
-    "assert_facts": lambda on: on.store.assert_facts([("a", "b", "c")], **on.named),
+    "assert_fact": lambda on: on.store.assert_fact(
+        "Ada", "said", "x", options=cerata.FactOptions(**on.named)
+    ),
+    "graph.assert_many": lambda on: on.store.graph.assert_many([("a", "b", "c")], **on.named),
     "correct_fact": lambda on: on.store.correct_fact(on.own["home"], object="Rome"),
-    "declare_predicate": lambda on: on.store.declare_predicate("said", functional=True, **on.named),
+    "graph.declare": lambda on: on.store.graph.declare("said", functional=True, **on.named),
     "delete": lambda on: on.store.delete(on.own["late"]),
-    "embed_missing": lambda on: on.store.embed_missing(),
-    "extract": lambda on: on.store.extract(on.own["newer"]),
-    "import_events": lambda on: on.store.import_events(BytesIO(_exported(BETA))),
-    "import_facts": lambda on: on.store.import_facts([]),
+    "embeddings.fill": lambda on: on.store.embeddings.fill(),
+    "graph.extract": lambda on: on.store.graph.extract(on.own["newer"]),
+    "interchange.import_events": lambda on: on.store.interchange.import_events(
+        BytesIO(_exported(BETA))
+    ),
+    "interchange.import_facts": lambda on: on.store.interchange.import_facts([]),
     "judge": lambda on: _judge(on.store),
-    "link": lambda on: on.store.link(on.own["home"], "contradicts", on.own["likes"], **on.named),
-    "merge_entities": lambda on: on.store.merge_entities(f"{M} Robert", "Ada", **on.named),
-    "put_entity": lambda on: on.store.put_entity("Ada", kind="x", **on.named),
-    "put_frame": lambda on: on.store.put_frame("x", **on.named),
-    "put_frames": lambda on: on.store.put_frames(["x"], **on.named),
-    "record_access": lambda on: on.store.record_access(on.own["newer"]),
-    "remember": lambda on: on.store.remember("a new text", **on.named),
-    "remember_files": lambda on: on.store.remember_files([__file__], dry_run=True, **on.named),
-    "remember_messages": lambda on: on.store.remember_messages([MESSAGE], **on.named),
-    "restore": lambda on: on.store.restore(on.own["gone"]),
+    "graph.link": lambda on: on.store.graph.link(
+        on.own["home"], "contradicts", on.own["likes"], **on.named
+    ),
+    "graph.merge": lambda on: on.store.graph.merge(f"{M} Robert", "Ada", **on.named),
+    "graph.name": lambda on: on.store.graph.name("Ada", kind="x", **on.named),
+    "put_frame": lambda on: on.store.put_frame("x", options=cerata.PutOptions(**on.named)),
+    "put_frames": lambda on: on.store.put_frames(["x"], options=cerata.PutOptions(**on.named)),
+    "record_access": lambda on: agents.record_access(on.store, on.own["newer"]),
+    "remember": lambda on: on.store.remember("a new text", options=cerata.PutOptions(**on.named)),
+    "files.remember": lambda on: on.store.files.remember(
+        [__file__], dry_run=True, options=cerata.PutOptions(**on.named)
+    ),
+    "remember_messages": lambda on: agents.remember_messages(on.store, [MESSAGE], **on.named),
+    "history.restore": lambda on: on.store.history.restore(on.own["gone"]),
     "retract_fact": lambda on: on.store.retract_fact(on.own["likes"]),
-    "retract_facts": lambda on: on.store.retract_facts([on.own["likes"]]),
-    "split_entity": lambda on: on.store.split_entity(
+    "graph.retract_many": lambda on: on.store.graph.retract_many([on.own["likes"]]),
+    "graph.split": lambda on: on.store.graph.split(
         "Ada", "Ada the third", [on.own["likes"]], **on.named
     ),
     "supersede": lambda on: on.store.supersede(on.own["mine"], "newer"),
-    "sweep": lambda on: on.store.sweep(),
-    "tag": lambda on: on.store.tag("new-tag"),
+    "upkeep.sweep": lambda on: on.store.upkeep.sweep(),
+    "history.tag": lambda on: on.store.history.tag("new-tag"),
     "transaction": lambda on: _in_block(on.store),
-    "unlink": lambda on: on.store.unlink(on.own["link"]),
-    "unmerge": lambda on: on.store.unmerge(on.own["merge"]),
-    "unsplit": lambda on: on.store.unsplit(on.own["split"]),
+    "graph.unlink": lambda on: on.store.graph.unlink(on.own["link"]),
+    "graph.unmerge": lambda on: on.store.graph.unmerge(on.own["merge"]),
+    "graph.unsplit": lambda on: on.store.graph.unsplit(on.own["split"]),
     "update": lambda on: on.store.update(on.own["mine"], title="new"),
 }
 """Each write with arguments of the owner "beta", with which the call succeeds in its scope."""
 
+
+def _call_of(name: str) -> Any:
+    """Return a call of a store, or a function of agents over one."""
+    return getattr(agents, name) if name in OF_PACKS else attrgetter(name)(cerata.Store)
+
+
+REQUIRED: Final = cerata.OpenOptions(require_scope=True)
+
 TAKE_SCOPE: Final = [
     name
     for name in CALLS
-    if name not in OF_PACKS and "scope" in inspect.signature(getattr(cerata.Store, name)).parameters
+    if {"scope", "options"} & inspect.signature(_call_of(name)).parameters.keys()
 ]
 
 
@@ -297,28 +335,28 @@ def test_the_table_has_every_write() -> None:
 
 @pytest.mark.parametrize("name", CALLS)
 def test_every_write_is_refused_without_a_scope_and_works_with_one(world: World, name: str) -> None:
-    embedder = Hashing() if name == "embed_missing" else None
+    embedder = Hashing() if name == "embeddings.fill" else None
     own = world.own["beta"]
-    with world.open(None, require_scope=True, embedder=embedder) as store:
+    with world.open(None, options=REQUIRED, embedder=embedder) as store:
         before = store.head
         refused(lambda: CALLS[name](On(store, own)))
         if name in TAKE_SCOPE:
             refused(lambda: CALLS[name](On(store, own, {"scope": None})))
         assert store.head == before
         CALLS[name](On(store.scoped(BETA), own))
-        events = store.view().within(BETA).log(before.seq + 1)
+        events = store.history.view().within(BETA).log(before.seq + 1)
         assert len(list(events)) == store.head.seq - before.seq
         assert store.verify().ok
 
 
 @pytest.mark.parametrize("name", TAKE_SCOPE)
 def test_a_scope_of_the_call_is_enough(world: World, name: str) -> None:
-    with world.open(None, require_scope=True) as store:
+    with world.open(None, options=REQUIRED) as store:
         before = store.head
         CALLS[name](On(store, world.own["beta"], {"scope": BETA}))
-        events = list(store.view().within(BETA).log(before.seq + 1))
+        events = list(store.history.view().within(BETA).log(before.seq + 1))
         assert len(events) == store.head.seq - before.seq
-        assert events or name == "remember_files"
+        assert events or name == "files.remember"
         for bad in ({}, "beta", {"tenant": 1.5}):
             with pytest.raises(cerata.InvalidInput):
                 CALLS[name](On(store, world.own["beta"], {"scope": bad}))
@@ -326,15 +364,17 @@ def test_a_scope_of_the_call_is_enough(world: World, name: str) -> None:
 
 def test_a_scope_of_the_call_narrows_its_references_too(path: Path) -> None:
     """A store that requires none puts a frame of one tenant below that of another."""
-    with cerata.open(path, require_scope=True) as store:
-        frame = store.put_frame("alice's", scope=ALICE)
-        fact = store.assert_fact("Ada", "is", "hers", scope=ALICE)
+    with cerata.open(path, options=cerata.OpenOptions(require_scope=True)) as store:
+        frame = store.put_frame("alice's", options=cerata.PutOptions(scope=ALICE))
+        fact = store.assert_fact("Ada", "is", "hers", options=cerata.FactOptions(scope=ALICE))
         calls: list[Callable[[], object]] = [
-            lambda: store.put_frame("below", parent=frame, scope=BOB),
-            lambda: store.assert_fact("Ada", "is", "seen", evidence=[frame], scope=BOB),
-            lambda: store.link(fact, "depends_on", frame, scope=BOB),
-            lambda: store.split_entity("Ada", "Bob", [fact], scope=BOB),
-            lambda: store.merge_entities("Ada", "hers", scope=BOB),
+            lambda: store.put_frame("below", options=cerata.PutOptions(parent=frame, scope=BOB)),
+            lambda: store.assert_fact(
+                "Ada", "is", "seen", evidence=[frame], options=cerata.FactOptions(scope=BOB)
+            ),
+            lambda: store.graph.link(fact, "depends_on", frame, scope=BOB),
+            lambda: store.graph.split("Ada", "Bob", [fact], scope=BOB),
+            lambda: store.graph.merge("Ada", "hers", scope=BOB),
         ]
         for call in calls:
             with pytest.raises(cerata.NotFound):
@@ -343,13 +383,13 @@ def test_a_scope_of_the_call_narrows_its_references_too(path: Path) -> None:
 
 
 def test_keys_belong_to_the_scope(path: Path) -> None:
-    with cerata.open(path, require_scope=True) as store:
-        refused(lambda: store.put_frame("x", key="k"))
+    with cerata.open(path, options=cerata.OpenOptions(require_scope=True)) as store:
+        refused(lambda: store.put_frame("x", options=cerata.PutOptions(key="k")))
         refused(lambda: store.transaction(key="k"))
         refused(lambda: session_of(store).first_use("k", "alice"))
-        first = store.put_frame("x", key="k", scope=ALICE)
-        assert store.scoped(BOB).put_frame("x", key="k").added
-        again = store.scoped(ALICE).put_frame("x", key="k")
+        first = store.put_frame("x", options=cerata.PutOptions(key="k", scope=ALICE))
+        assert store.scoped(BOB).put_frame("x", options=cerata.PutOptions(key="k")).added
+        again = store.scoped(ALICE).put_frame("x", options=cerata.PutOptions(key="k"))
         assert (again.added, again.id) == (False, first.id)
         for added in (True, False):
             with (alice := store.scoped(ALICE)).transaction(key="block") as block:
@@ -358,8 +398,8 @@ def test_keys_belong_to_the_scope(path: Path) -> None:
 
 
 def test_a_recorded_recall_has_a_scope(path: Path) -> None:
-    with cerata.open(path, require_scope=True) as store:
-        store.put_frame("the harbour", scope=ALICE)
+    with cerata.open(path, options=cerata.OpenOptions(require_scope=True)) as store:
+        store.put_frame("the harbour", options=cerata.PutOptions(scope=ALICE))
         refused(lambda: store.recall("harbour", record=True))
         context = store.scoped(ALICE, actor="agent").recall("harbour", record=True)
         assert context.recorded == 2
@@ -370,16 +410,20 @@ def test_a_recorded_recall_has_a_scope(path: Path) -> None:
 
 
 def test_maintenance_needs_no_scope(path: Path, tmp_path: Path) -> None:
-    with cerata.open(path, require_scope=True) as store:
-        store.put_frame("alice's", scope=ALICE)
+    with cerata.open(path, options=cerata.OpenOptions(require_scope=True)) as store:
+        store.put_frame("alice's", options=cerata.PutOptions(scope=ALICE))
         assert store.verify().ok
         store.checkpoint()
-        store.rebuild()
-        store.commit()
+        store.upkeep.rebuild()
+        store.stream.commit()
         store.backup(tmp_path / "copy.cera")
-        assert store.refresh() == store.head
-        assert store.info()["frames"] == store.info(1)["frames"] == {"current": 1, "closed": 0}
-        assert store.digests() == store.digests(replay=True)
+        assert store.stream.refresh() == store.head
+        assert (
+            store.upkeep.info()["frames"]
+            == store.upkeep.info(1)["frames"]
+            == {"current": 1, "closed": 0}
+        )
+        assert store.stream.digests() == store.stream.digests(replay=True)
         assert (store.path, store.scope, store.shared) == (str(path), None, False)
         assert store.report is store.scoped(ALICE).report
 
@@ -388,18 +432,18 @@ def test_maintenance_needs_no_scope(path: Path, tmp_path: Path) -> None:
 
 
 def test_a_store_with_a_scope_lacks_nothing(path: Path) -> None:
-    with cerata.open(path, scope=ALICE, require_scope=True) as store:
+    with cerata.open(path, scope=ALICE, options=cerata.OpenOptions(require_scope=True)) as store:
         store.put_frame("x")
         assert (len(store), store.scope) == (1, (("tenant", "alice"),))
     with pytest.raises(cerata.InvalidInput, match="require_scope"):
-        cerata.open(path, require_scope=cast("Any", "yes"))
-    with cerata.open(path, mode="r", require_scope=True) as store:
+        cerata.open(path, options=cerata.OpenOptions(require_scope=cast("Any", "yes")))
+    with cerata.open(path, mode="r", options=cerata.OpenOptions(require_scope=True)) as store:
         refused(store.frames)
         with pytest.raises(cerata.ReadOnly):
             store.scoped(ALICE).put_frame("x")
-    with cerata.open(path, salvage=True, require_scope=True) as store:
-        refused(store.salvaged)
-        assert len(list(store.scoped(ALICE).salvaged())) == 1
+    with cerata.open(path, options=cerata.OpenOptions(salvage=True, require_scope=True)) as store:
+        refused(store.history.salvaged)
+        assert len(list(store.scoped(ALICE).history.salvaged())) == 1
 
 
 def test_a_scoped_store_narrows_and_never_widens(path: Path) -> None:
@@ -427,7 +471,7 @@ def test_a_scoped_store_narrows_and_never_widens(path: Path) -> None:
 
 
 def test_closing_a_scoped_store_leaves_the_file_open(path: Path) -> None:
-    with cerata.open(path, require_scope=True) as store:
+    with cerata.open(path, options=cerata.OpenOptions(require_scope=True)) as store:
         with store.scoped(ALICE) as alice:
             alice.put_frame("x")
         alice.close()
@@ -437,17 +481,20 @@ def test_closing_a_scoped_store_leaves_the_file_open(path: Path) -> None:
 
 
 def test_a_space_has_a_shape_for_each_scope(path: Path) -> None:
-    with cerata.open(path, require_scope=True) as store:
+    with cerata.open(path, options=cerata.OpenOptions(require_scope=True)) as store:
         for scope, vector in ((ALICE, [1, 0, 0]), (BOB, [0, 1])):
             own = store.scoped(scope)
-            own.put_frame("x", embedding=vector, space="s")
+            own.put_frame("x", vectors=cerata.Vectors(dense=vector, space="s"))
             with pytest.raises(cerata.InvalidInput, match="dimensions"):
-                own.put_frame("x", embedding=[1] * 7, space="s")
-            assert len(own.search("x", embedding=vector, space="s", mode="vector")) == 1
+                own.put_frame("x", vectors=cerata.Vectors(dense=[1] * 7, space="s"))
+            assert (
+                len(own.search("x", mode="vector", vectors=cerata.Vectors(dense=vector, space="s")))
+                == 1
+            )
 
 
 def test_transactions_of_scoped_stores_are_apart(path: Path) -> None:
-    with cerata.open(path, require_scope=True) as store:
+    with cerata.open(path, options=cerata.OpenOptions(require_scope=True)) as store:
         alice, bob = store.scoped(ALICE), store.scoped(BOB)
         with alice.transaction() as hers:
             alice.put_frame("hers")
@@ -457,7 +504,9 @@ def test_transactions_of_scoped_stores_are_apart(path: Path) -> None:
                 assert (len(alice), len(bob), len(store.scoped(ALICE))) == (2, 1, 0)
             assert his.receipt.seqs == (1,)
             assert store.scoped(ALICE).put_frame("at once").seqs == (2,)
-            assert store.put_frame("at once too", scope=ALICE).seqs == (3,)
+            assert store.put_frame("at once too", options=cerata.PutOptions(scope=ALICE)).seqs == (
+                3,
+            )
             assert len(alice) == 2
         assert hers.receipt.seqs == (4, 5)
         with suppress(RuntimeError), alice.transaction():
@@ -478,7 +527,7 @@ def test_tasks_and_threads_have_stores_of_their_own(path: Path) -> None:
                 assert own.count() == (4, 0)
             return sorted(frame.text for frame in own.frames())
 
-    with cerata.open(path, require_scope=True) as store:
+    with cerata.open(path, options=cerata.OpenOptions(require_scope=True)) as store:
         with ThreadPoolExecutor(8) as pool:
             found = list(pool.map(partial(work, store), range(16)))
         for number, texts in enumerate(found):

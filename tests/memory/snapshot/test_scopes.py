@@ -1,7 +1,6 @@
 """A store that was opened with a scope neither writes nor reads outside it."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -54,7 +53,7 @@ def test_true_does_not_pass_for_one(path: Path) -> None:
     """They are equal in Python and not in a scope, so the write left the store's scope."""
     with cerata.open(path, scope={"n": True}) as store:
         with pytest.raises(cerata.InvalidInput, match="cannot become"):
-            store.put_frame("x", scope={"n": 1})
+            store.put_frame("x", options=cerata.PutOptions(scope={"n": 1}))
         assert store.head.seq == 0
 
 
@@ -62,40 +61,44 @@ def test_what_is_below_a_frame_of_another_tenant_is_not_told(path: Path) -> None
     """Bob was given the ids of what alice keeps below a frame of hers."""
     text = "\n\n".join(f"## Part {number}\n" + "w " * 400 for number in range(6))
     with cerata.open(path) as store, cerata.open(path, scope={"tenant": "bob"}) as bob:
-        document = store.remember(text, scope={"tenant": "alice"})
-        assert store.view().chunks(document)
-        for read in (bob.view().children, bob.view().chunks):
+        document = store.remember(text, options=cerata.PutOptions(scope={"tenant": "alice"}))
+        assert store.history.view().files.chunks(document)
+        for read in (bob.history.view().files.children, bob.history.view().files.chunks):
             for frame in (document.id, document.id + 1, 1_000, -1):
                 with pytest.raises(cerata.NotFound):
                     read(frame)
         own = bob.put_frame("bob's")
-        store.put_frame("alice's, below bob's", parent=own, scope={"tenant": "alice"})
-        assert store.view().children(own) == [own.id + 1]
-        assert bob.view().children(own) == []
+        store.put_frame(
+            "alice's, below bob's", options=cerata.PutOptions(parent=own, scope={"tenant": "alice"})
+        )
+        assert store.history.view().files.children(own) == [own.id + 1]
+        assert bob.history.view().files.children(own) == []
 
 
 @pytest.mark.parametrize(
     "asked",
     [
-        {"embedding": [1, 0], "space": "no"},
-        {"embedding": [1, 0], "space": "secret"},
-        {"embedding": [1]},
-        {"token_embedding": [[1, 0]]},
+        cerata.Vectors(dense=[1, 0], space="no"),
+        cerata.Vectors(dense=[1, 0], space="secret"),
+        cerata.Vectors(dense=[1]),
+        cerata.Vectors(tokens=[[1, 0]]),
     ],
 )
-def test_a_space_of_another_tenant_is_not_told(tmp_path: Path, asked: dict[str, Any]) -> None:
+def test_a_space_of_another_tenant_is_not_told(tmp_path: Path, asked: cerata.Vectors) -> None:
     """It was named in an error, and a vector that fitted both spaces was refused."""
     path = tmp_path / "memory.cera"
     with cerata.open(path, scope={"tenant": "a"}) as store:
-        store.put_frame("x", embedding=[1, 0], space="secret")
-        store.put_frame("x", token_embedding=[[1, 0]], tokens_space="secret@1/2/maxsim/i1")
+        store.put_frame("x", vectors=cerata.Vectors(dense=[1, 0], space="secret"))
+        store.put_frame(
+            "x", vectors=cerata.Vectors(tokens=[[1, 0]], tokens_space="secret@1/2/maxsim/i1")
+        )
     with cerata.open(path, scope={"tenant": "b"}) as store:
-        store.put_frame("mine", embedding=[1, 0], space="s")
+        store.put_frame("mine", vectors=cerata.Vectors(dense=[1, 0], space="s"))
         assert [hit.text for hit in store.search(np.array([1, 0]))] == ["mine"]
-        if "space" in asked:
+        if asked.space is not None:
             # A space without vectors gives no hits, whether another tenant has it or not.
-            assert list(store.search("x", **asked)) == []
+            assert list(store.search("x", vectors=asked)) == []
             return
         with pytest.raises(cerata.CerataError) as told:
-            store.search("x", **asked)
+            store.search("x", vectors=asked)
         assert "secret" not in str(told.value)

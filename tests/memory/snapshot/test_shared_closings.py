@@ -28,14 +28,16 @@ class Memory:
         self.path = path
         with cerata.open(path, scope=ANNA) as store:
             self.parent = store.put_frame("plan", uri="plan", tags=["x"]).id
-            self.middle = store.put_frame("part", parent=self.parent).id
+            self.middle = store.put_frame("part", options=cerata.PutOptions(parent=self.parent)).id
             self.alone = store.put_frame("alone", tags=["x"]).id
         with cerata.open(path, scope=TENANT) as store:
-            self.shared = store.put_frame("rule", parent=self.middle).id
-            self.bens = store.put_frame("ben", parent=self.alone, scope=BEN).id
+            self.shared = store.put_frame("rule", options=cerata.PutOptions(parent=self.middle)).id
+            self.bens = store.put_frame(
+                "ben", options=cerata.PutOptions(parent=self.alone, scope=BEN)
+            ).id
 
     def anna(self) -> cerata.Store:
-        return cerata.open(self.path, scope=ANNA, shared=True)
+        return cerata.open(self.path, scope=ANNA, options=cerata.OpenOptions(shared=True))
 
     def tenant(self) -> cerata.Store:
         return cerata.open(self.path, scope=TENANT)
@@ -53,7 +55,9 @@ CLOSINGS: dict[str, Close] = {
     "delete the frame between": lambda store, its: store.delete(its.middle),
     "supersede by a text": lambda store, its: store.supersede(its.parent, "new"),
     "supersede by a frame": lambda store, its: store.supersede(its.parent, its.alone),
-    "replace": lambda store, _: store.put_frame("new", uri="plan", replace=True),
+    "replace": lambda store, _: store.put_frame(
+        "new", uri="plan", options=cerata.PutOptions(replace=True)
+    ),
     "remember": lambda store, _: store.remember("another plan", uri="plan"),
     "delete by a filter": lambda store, _: store.delete(where=cerata.Filter(tags=["x"])),
     "append": lambda store, its: store.append(DeleteFrame(frame=its.parent)),
@@ -112,7 +116,7 @@ def test_a_repeated_call_is_not_checked_again(memory: Memory) -> None:
     with memory.anna() as store:
         first = store.append(DeleteFrame(frame=memory.alone), key="k")
         with memory.tenant() as other:
-            other.put_frame("later", parent=memory.alone)
+            other.put_frame("later", options=cerata.PutOptions(parent=memory.alone))
         again = store.append(DeleteFrame(frame=memory.alone), key="k")
         assert (again.seqs, again.added) == (first.seqs, False)
 
@@ -127,8 +131,15 @@ def raced(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         result = check(self, state)
         if not put and self._closings:
             with memory.tenant() as store:
-                between = store.put_frame("between", parent=memory.alone, scope=ANNA).id
-                put.extend((between, store.put_frame("raced", parent=between).id))
+                between = store.put_frame(
+                    "between", options=cerata.PutOptions(parent=memory.alone, scope=ANNA)
+                ).id
+                put.extend(
+                    (
+                        between,
+                        store.put_frame("raced", options=cerata.PutOptions(parent=between)).id,
+                    )
+                )
         return result
 
     monkeypatch.setattr(SharedRules, "check", late)
@@ -183,14 +194,18 @@ def expired(clock: StandingClock) -> Iterator[tuple[cerata.Store, cerata.Store]]
     """Anna's store and that of her tenant, with expired frames 1 to 5; 2 is shared, below 1."""
     environment = Environment(MemoryStorage(), clock, Random(1).randbytes)
     with (
-        cerata.open("a.cera", environment=environment, scope=ANNA, shared=True) as anna,
+        cerata.open(
+            "a.cera", environment=environment, scope=ANNA, options=cerata.OpenOptions(shared=True)
+        ) as anna,
         cerata.open("a.cera", environment=environment, scope=TENANT) as tenant,
     ):
-        above = anna.put_frame("above", expires="2026-03-02")
-        shared = tenant.put_frame("shared", parent=above, expires="2026-03-02")
-        anna.put_frame("below", parent=shared, expires="2026-03-02")
-        anna.put_frame("alone", expires="2026-03-02")
-        tenant.put_frame("ben", scope=BEN, expires="2026-03-02")
+        above = anna.put_frame("above", options=cerata.PutOptions(expires="2026-03-02"))
+        shared = tenant.put_frame(
+            "shared", options=cerata.PutOptions(parent=above, expires="2026-03-02")
+        )
+        anna.put_frame("below", options=cerata.PutOptions(parent=shared, expires="2026-03-02"))
+        anna.put_frame("alone", options=cerata.PutOptions(expires="2026-03-02"))
+        tenant.put_frame("ben", options=cerata.PutOptions(scope=BEN, expires="2026-03-02"))
         clock.time_us += DAY
         yield anna, tenant
 
@@ -202,11 +217,11 @@ def test_a_sweep_leaves_shared_frames_and_those_above(
     anna, tenant = expired
     notices = ("not closed, since shared or above shared frames: 2 expired frames",)
     with anna.transaction() as block:
-        swept = anna.sweep()
+        swept = anna.upkeep.sweep()
         assert (swept.deleted, swept.notices) == ((3, 4), notices)
     assert block.receipt.notices == notices
-    assert (anna.sweep().added, anna.sweep().notices) == (False, notices)
-    whole = tenant.sweep()
+    assert (anna.upkeep.sweep().added, anna.upkeep.sweep().notices) == (False, notices)
+    whole = tenant.upkeep.sweep()
     assert (whole.deleted, whole.notices) == ((1, 5), ())
 
 
@@ -220,9 +235,9 @@ def test_a_sweep_looks_again_if_a_shared_frame_comes_between(
         result = check(self, state)
         if not put and self._closings:
             put.append(0)
-            put[0] = tenant.put_frame("raced", parent=4).id
+            put[0] = tenant.put_frame("raced", options=cerata.PutOptions(parent=4)).id
         return result
 
     monkeypatch.setattr(SharedRules, "check", late)
-    assert anna.sweep().deleted == (3,)
+    assert anna.upkeep.sweep().deleted == (3,)
     assert anna.frame(put[0]).active

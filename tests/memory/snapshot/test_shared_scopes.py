@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 
 import cerata
+from cerata import agents
 from cerata.engine.events import (
     Draft,
     PutEmbedding,
@@ -33,10 +34,12 @@ def path(tmp_path: Path) -> Path:
     """A file with a rulebook of all users, a note of each of two, and another tenant's note."""
     path = tmp_path / "memory.cera"
     with cerata.open(path) as store:
-        store.put_frame("the rule of the house: no shoes", scope=TENANT)
-        store.put_frame("anna likes the red house", scope=ANNA)
-        store.put_frame("ben likes the blue house", scope=BEN)
-        store.put_frame("the house of another tenant", scope={"tenant": "other"})
+        store.put_frame("the rule of the house: no shoes", options=cerata.PutOptions(scope=TENANT))
+        store.put_frame("anna likes the red house", options=cerata.PutOptions(scope=ANNA))
+        store.put_frame("ben likes the blue house", options=cerata.PutOptions(scope=BEN))
+        store.put_frame(
+            "the house of another tenant", options=cerata.PutOptions(scope={"tenant": "other"})
+        )
     return path
 
 
@@ -96,7 +99,7 @@ def test_a_shared_scope_reads_what_lacks_its_names(path: Path) -> None:
     with cerata.open(path, scope=ANNA) as store:
         assert texts(store) == ["anna"]
         assert not store.shared
-    with cerata.open(path, scope=ANNA, shared=True) as store:
+    with cerata.open(path, scope=ANNA, options=cerata.OpenOptions(shared=True)) as store:
         assert store.shared
         assert texts(store) == ["anna", "the"]
         assert {hit.text.split()[0] for hit in store.search("house")} == {"anna", "the"}
@@ -107,7 +110,7 @@ def test_a_shared_scope_reads_what_lacks_its_names(path: Path) -> None:
 
 def test_a_recorded_recall_has_whether_it_showed_shared_frames(path: Path) -> None:
     """Repeated by the scope of its event alone, the recall lost the frames of the rulebook."""
-    with cerata.open(path, scope=ANNA, shared=True) as store:
+    with cerata.open(path, scope=ANNA, options=cerata.OpenOptions(shared=True)) as store:
         contexts = [
             store.recall("house", record=True),
             store.recall("red house", record=True),
@@ -132,9 +135,9 @@ def test_statistics_of_a_shared_search_are_those_of_the_frames_that_it_reads(
 ) -> None:
     """Scores would reveal how often hidden frames have a word."""
     with cerata.open(tmp_path / "own.cera") as alone:
-        alone.put_frame("the rule of the house: no shoes", scope=TENANT)
-        alone.put_frame("anna likes the red house", scope=ANNA)
-        with cerata.open(path, scope=ANNA, shared=True) as store:
+        alone.put_frame("the rule of the house: no shoes", options=cerata.PutOptions(scope=TENANT))
+        alone.put_frame("anna likes the red house", options=cerata.PutOptions(scope=ANNA))
+        with cerata.open(path, scope=ANNA, options=cerata.OpenOptions(shared=True)) as store:
             scores = [hit.score for hit in store.search("red house")]
             assert scores == [hit.score for hit in alone.search("red house")]
 
@@ -142,9 +145,9 @@ def test_statistics_of_a_shared_search_are_those_of_the_frames_that_it_reads(
 def test_a_view_is_narrowed_by_a_mapping_and_never_widened(path: Path) -> None:
     """A mapping raised a TypeError in the first read."""
     with cerata.open(path) as store:
-        assert texts(store.view().within(ANNA)) == ["anna"]
-        assert texts(store.view().within(tuple(ANNA.items()))) == ["anna"]
-        shared = store.view().within(ANNA, shared=True)
+        assert texts(store.history.view().within(ANNA)) == ["anna"]
+        assert texts(store.history.view().within(tuple(ANNA.items()))) == ["anna"]
+        shared = store.history.view().within(ANNA, shared=True)
         assert texts(shared) == ["anna", "the"]
         assert shared.within(ANNA).shared
         assert texts(shared.within(shared=False)) == ["anna"]
@@ -153,46 +156,49 @@ def test_a_view_is_narrowed_by_a_mapping_and_never_widened(path: Path) -> None:
         with pytest.raises(cerata.InvalidInput, match="cannot become"):
             shared.within(BEN)
         with pytest.raises(cerata.InvalidInput, match="tenant"):
-            store.view().within({"user_id": "anna"}, shared=True)
+            store.history.view().within({"user_id": "anna"}, shared=True)
         with pytest.raises(cerata.InvalidInput, match="tenant"):
-            store.view().within(shared=True)
+            store.history.view().within(shared=True)
     with cerata.open(path, scope=TENANT) as store:
-        assert texts(store.view().within({"user_id": "anna"}, shared=True)) == ["anna", "the"]
+        assert texts(store.history.view().within({"user_id": "anna"}, shared=True)) == [
+            "anna",
+            "the",
+        ]
     with cerata.open(path, scope=ANNA) as store:
         with pytest.raises(cerata.InvalidInput, match="would widen"):
-            store.view().within(shared=True)
+            store.history.view().within(shared=True)
         with pytest.raises(cerata.InvalidInput, match="must be True or False"):
-            store.view().within(shared=cast("Any", 1))
+            store.history.view().within(shared=cast("Any", 1))
 
 
 def test_a_store_narrows_the_views_of_another_to_what_both_read(path: Path) -> None:
     with (
         cerata.open(path) as every,
         cerata.open(path, scope=TENANT) as tenant,
-        cerata.open(path, scope=ANNA, shared=True) as shared,
+        cerata.open(path, scope=ANNA, options=cerata.OpenOptions(shared=True)) as shared,
         cerata.open(path, scope=ANNA) as own,
     ):
-        assert texts(shared.at(every.view())) == ["anna", "the"]
-        assert texts(shared.at(tenant.view())) == ["anna", "the"]
-        assert texts(shared.at(own.view())) == ["anna"]
-        assert texts(own.at(shared.view())) == ["anna"]
-        assert texts(tenant.at(shared.view())) == ["anna", "the"]
+        assert texts(shared.at(every.history.view())) == ["anna", "the"]
+        assert texts(shared.at(tenant.history.view())) == ["anna", "the"]
+        assert texts(shared.at(own.history.view())) == ["anna"]
+        assert texts(own.at(shared.history.view())) == ["anna"]
+        assert texts(tenant.at(shared.history.view())) == ["anna", "the"]
         with pytest.raises(cerata.InvalidInput, match="different scopes"):
-            shared.diff(own.view(), "HEAD")
+            shared.diff(own.history.view(), "HEAD")
 
 
 def test_a_shared_scope_needs_a_scope(path: Path) -> None:
     with pytest.raises(cerata.InvalidInput, match="needs a scope"):
-        cerata.open(path, shared=True)
+        cerata.open(path, options=cerata.OpenOptions(shared=True))
     with pytest.raises(cerata.InvalidInput, match="must be True or False"):
-        cerata.open(path, scope=ANNA, shared=cast("Any", "yes"))
+        cerata.open(path, scope=ANNA, options=cerata.OpenOptions(shared=cast("Any", "yes")))
 
 
 # --- writes --------------------------------------------------------------------------------------
 
 
 def test_writes_have_the_whole_scope_and_drafts_may_not_lack_a_name(path: Path) -> None:
-    with cerata.open(path, scope=ANNA, shared=True) as store:
+    with cerata.open(path, scope=ANNA, options=cerata.OpenOptions(shared=True)) as store:
         new = store.put_frame("mine")
         assert dict(store.frame(new).scope) == ANNA
         wider = Draft(PutFrame(text="for all"), tuple(TENANT.items()))
@@ -208,7 +214,7 @@ REFUSED: Mapping[str, Write] = {
     "supersede by a text": lambda store, its: store.supersede(its["rule"], "no rule"),
     "supersede by a frame": lambda store, its: store.supersede(its["rule"], its["note"]),
     "update": lambda store, its: store.update(its["rule"], title="new"),
-    "restore": lambda store, its: store.restore(its["gone"]),
+    "restore": lambda store, its: store.history.restore(its["gone"]),
     "be superseded": lambda store, its: store.supersede(its["note"], its["rule"]),
     "put a vector": lambda store, its: store.append(*_embedded(its["rule"].id)),
     "put a part": lambda store, its: store.append(
@@ -216,14 +222,14 @@ REFUSED: Mapping[str, Write] = {
     ),
     "retract": lambda store, its: store.retract_fact(its["fact"]),
     "correct": lambda store, its: store.correct_fact(its["fact"], object="beige"),
-    "merge": lambda store, _: store.merge_entities("house", "Anna"),
-    "merge an object": lambda store, _: store.merge_entities("town", "Anna"),
-    "merge a declared entity": lambda store, _: store.merge_entities("porch", "Anna"),
-    "declare a predicate": lambda store, _: store.declare_predicate("has colour", functional=True),
-    "unmerge": lambda store, its: store.unmerge(its["merge"]),
-    "split": lambda store, its: store.split_entity("house", "Anna's house", [its["fact"]]),
-    "unsplit": lambda store, its: store.unsplit(its["split"]),
-    "unlink": lambda store, its: store.unlink(its["link"]),
+    "merge": lambda store, _: store.graph.merge("house", "Anna"),
+    "merge an object": lambda store, _: store.graph.merge("town", "Anna"),
+    "merge a declared entity": lambda store, _: store.graph.merge("porch", "Anna"),
+    "declare a predicate": lambda store, _: store.graph.declare("has colour", functional=True),
+    "unmerge": lambda store, its: store.graph.unmerge(its["merge"]),
+    "split": lambda store, its: store.graph.split("house", "Anna's house", [its["fact"]]),
+    "unsplit": lambda store, its: store.graph.unsplit(its["split"]),
+    "unlink": lambda store, its: store.graph.unlink(its["link"]),
 }
 
 
@@ -241,11 +247,11 @@ def made(path: Path) -> dict[str, cerata.Receipt]:
         store.delete(made["gone"])
         made["fact"] = store.assert_fact("house", "has colour", "white", evidence=[made["rule"]])
         made["in"] = store.assert_fact("house", "is in", cerata.Entity("town"))
-        store.put_entity("porch", kind="place")
+        store.graph.name("porch", kind="place")
         store.assert_fact("home", "is", "a house")
-        made["merge"] = store.merge_entities("home", "house")
-        made["split"] = store.split_entity("house", "the other house", [made["in"]])
-        made["link"] = store.link(made["in"], "supports", made["fact"])
+        made["merge"] = store.graph.merge("home", "house")
+        made["split"] = store.graph.split("house", "the other house", [made["in"]])
+        made["link"] = store.graph.link(made["in"], "supports", made["fact"])
     with cerata.open(path, scope=ANNA) as store:
         made["note"] = store.put_frame("a note")
         made["own"] = store.assert_fact("Anna", "lives in", cerata.Entity("house"))
@@ -258,7 +264,7 @@ def test_a_shared_thing_is_not_changed_through_a_narrower_scope(
 ) -> None:
     """The rule is checked at the call, in a transaction too, and nothing is written."""
     write = REFUSED[name]
-    with cerata.open(path, scope=ANNA, shared=True) as store:
+    with cerata.open(path, scope=ANNA, options=cerata.OpenOptions(shared=True)) as store:
         head = store.head.seq
         with pytest.raises(cerata.ReadOnly, match="shared") as refused:
             write(store, made)
@@ -277,7 +283,9 @@ def test_a_shared_thing_is_not_changed_through_a_narrower_scope(
 def test_a_change_names_the_lacking_dimensions(
     path: Path, made: Mapping[str, cerata.Receipt]
 ) -> None:
-    with cerata.open(path, scope={**ANNA, "session": 4}, shared=True) as store:
+    with cerata.open(
+        path, scope={**ANNA, "session": 4}, options=cerata.OpenOptions(shared=True)
+    ) as store:
         with pytest.raises(cerata.ReadOnly, match="has no user_id and no session, so it"):
             store.delete(made["rule"])
         with pytest.raises(cerata.ReadOnly, match="has no session, so it"):
@@ -287,35 +295,35 @@ def test_a_change_names_the_lacking_dimensions(
 def test_a_shared_thing_is_read_cited_linked_and_used(
     path: Path, made: Mapping[str, cerata.Receipt]
 ) -> None:
-    with cerata.open(path, scope=ANNA, shared=True) as store:
+    with cerata.open(path, scope=ANNA, options=cerata.OpenOptions(shared=True)) as store:
         cited = store.assert_fact("Anna", "follows", "the rule", evidence=[made["rule"]])
-        assert [place.text for place in store.evidence(cited)] == ["a rule for all"]
-        store.link(cited, "depends_on", made["fact"])
-        store.link(made["fact"], "supports", cited)
-        store.record_access(made["rule"])
-        assert store.access(made["rule"]).used == 1
-        store.put_frame("below", parent=made["rule"])
-        store.put_entity("house", kind="building")
-        store.merge_entities("Anna", "house")
+        assert [place.text for place in store.graph.evidence(cited)] == ["a rule for all"]
+        store.graph.link(cited, "depends_on", made["fact"])
+        store.graph.link(made["fact"], "supports", cited)
+        agents.record_access(store, made["rule"])
+        assert agents.access(store, made["rule"]).used == 1
+        store.put_frame("below", options=cerata.PutOptions(parent=made["rule"]))
+        store.graph.name("house", kind="building")
+        store.graph.merge("Anna", "house")
         again = store.assert_fact("house", "has colour", "white")
         assert again.id != made["fact"].id
         store.retract_fact(again)
-        store.tag("mine")
+        store.history.tag("mine")
     for scope in (BEN, {**TENANT, "user_id": "eve"}):
-        with cerata.open(path, scope=scope, shared=True) as store:
-            assert store.access(made["rule"]).used == 0
-            assert store.children(made["rule"]) == []
-            assert store.entity("house").kind is None
+        with cerata.open(path, scope=scope, options=cerata.OpenOptions(shared=True)) as store:
+            assert agents.access(store, made["rule"]).used == 0
+            assert store.files.children(made["rule"]) == []
+            assert store.graph.entity("house").kind is None
             assert [fact.object for fact in store.facts("house", "has colour")] == ["white"]
-            assert store.links(made["fact"]) != []
-            assert len(store.links()) == 1
-            assert store.tags() == {}
+            assert store.graph.links(made["fact"]) != []
+            assert len(store.graph.links()) == 1
+            assert store.history.tags() == {}
 
 
 def test_a_transaction_reads_shared_memory_beside_its_drafts(
     path: Path, made: Mapping[str, cerata.Receipt]
 ) -> None:
-    with cerata.open(path, scope=ANNA, shared=True) as store:
+    with cerata.open(path, scope=ANNA, options=cerata.OpenOptions(shared=True)) as store:
         with store.transaction():
             draft = store.put_frame("anna draft house")
             fact = store.assert_fact("house", "has owner", "anna", evidence=[made["rule"], draft])
@@ -323,19 +331,19 @@ def test_a_transaction_reads_shared_memory_beside_its_drafts(
             assert len(store.facts("house")) == 3
             assert {hit.id for hit in store.search("rule")} >= {made["rule"].id}
             quoted = ["a rule for all", "anna draft house"]
-            assert [place.text for place in store.evidence(fact)] == quoted
-            assert texts(store.view().within(shared=False)) == ["anna", "a", "anna"]
+            assert [place.text for place in store.graph.evidence(fact)] == quoted
+            assert texts(store.history.view().within(shared=False)) == ["anna", "a", "anna"]
         assert store.verify().ok
 
 
 def test_a_key_of_shared_memory_is_not_this_users(path: Path) -> None:
     """A first use for all users would have hidden that nothing was written."""
     with cerata.open(path, scope=TENANT) as store:
-        store.put_frame("x", key="k")
-    with cerata.open(path, scope=ANNA, shared=True) as store:
-        first = store.put_frame("x", key="k")
+        store.put_frame("x", options=cerata.PutOptions(key="k"))
+    with cerata.open(path, scope=ANNA, options=cerata.OpenOptions(shared=True)) as store:
+        first = store.put_frame("x", options=cerata.PutOptions(key="k"))
         assert first.added
-        assert store.put_frame("x", key="k").id == first.id
+        assert store.put_frame("x", options=cerata.PutOptions(key="k")).id == first.id
         with store.transaction(key="k2") as block:
             store.put_frame("y")
         with store.transaction(key="k2") as again:
@@ -349,17 +357,17 @@ def test_remembering_and_extracting_leave_shared_frames_alone(path: Path) -> Non
     """A document of all users with the same URI was found, and would have been replaced."""
     with cerata.open(path, scope=TENANT) as store:
         store.remember("Ann lives in Rome. Bob lives in Oslo.", uri="file:rules")
-    with cerata.open(path, scope=ANNA, shared=True) as store:
+    with cerata.open(path, scope=ANNA, options=cerata.OpenOptions(shared=True)) as store:
         assert store.remember("Ann lives in Rome. Bob lives in Oslo.", uri="file:rules").added
         store.remember("Ann lives in Paris.", uri="file:rules")
-        assert len(store.find_uri("file:rules")) == 2
-        rules = store.view().find_uri("file:rules")[0]
-        run = store.extract()
+        assert len(store.files.by_uri("file:rules")) == 2
+        rules = store.history.view().files.by_uri("file:rules")[0]
+        run = store.graph.extract()
         assert rules not in [each.frame for each in run.frames]
         assert run.found == 1
-        assert store.extract(rules).found == 2
+        assert store.graph.extract(rules).found == 2
         assert {dict(fact.scope)["user_id"] for fact in store.facts()} == {"anna"}
-        assert store.extract(rules, dry_run=True).found == 0
+        assert store.graph.extract(rules, dry_run=True).found == 0
 
 
 def test_each_reference_of_an_event_changes_or_only_names_a_thing() -> None:

@@ -52,21 +52,23 @@ def test_a_tenant_reads_its_rows_and_no_others() -> None:
     """Values that look alike are different tenants."""
     with cerata.open(":memory:", projections=[Kinds, Plain]) as store:
         for tenant in TENANTS:
-            store.put_frame("x", kind=f"of {tenant!r}", scope={"tenant": tenant})
-        assert len(store.projection(Kinds).rows) == len(TENANTS)
+            store.put_frame(
+                "x", kind=f"of {tenant!r}", options=cerata.PutOptions(scope={"tenant": tenant})
+            )
+        assert len(store.stream.projection(Kinds).rows) == len(TENANTS)
         for tenant in TENANTS:
             scoped = store.scoped({"tenant": tenant})
-            rows = scoped.projection(Kinds).rows
+            rows = scoped.stream.projection(Kinds).rows
             assert [kind for _, kind in rows] == [f"of {tenant!r}"]
             assert len(rows) == 1
             with scoped.transaction():
                 scoped.put_frame("y", kind="pending")
-                assert len(scoped.projection(Kinds).rows) == 2
-            assert len(scoped.projection(Kinds).rows) == 2
+                assert len(scoped.stream.projection(Kinds).rows) == 2
+            assert len(scoped.stream.projection(Kinds).rows) == 2
             with pytest.raises(cerata.Unsupported, match="not narrowed"):
-                scoped.projection(Plain)
+                scoped.stream.projection(Plain)
             with pytest.raises(cerata.Unsupported, match="narrower"):
-                scoped.scoped({"user": "u"}).projection(Kinds)
+                scoped.scoped({"user": "u"}).stream.projection(Kinds)
 
 
 def test_a_key_without_a_tenant_fails_the_projection() -> None:
@@ -74,4 +76,4 @@ def test_a_key_without_a_tenant_fails_the_projection() -> None:
     with cerata.open(":memory:", projections=[Unsorted]) as store:
         store.put_frame("x")
         with pytest.raises(cerata.ProjectionFailed, match="does not begin with a tenant"):
-            store.projection(Unsorted)
+            store.stream.projection(Unsorted)

@@ -34,7 +34,7 @@ def test_every_read_at_n_is_that_of_the_store_that_stopped_at_n(
         held = {n: store.at(n) for n in range(store.head.seq + 1)}
         for n, view in held.items():
             seen = everything(view)
-            assert seen == everything(store.replay(n))
+            assert seen == everything(store.stream.replay(n))
             assert n not in stopped or seen == stopped[n]
     with cerata.open("m", mode="r", environment=environment) as reopened:
         for n, said in stopped.items():
@@ -60,12 +60,12 @@ def test_a_replay_takes_any_basis_and_no_checkpoint(monkeypatch: pytest.MonkeyPa
     environment = Environment.in_memory()
     with cerata.open("m", environment=environment) as store:
         first = store.put_frame("the harbour opens")
-        store.put_frame("the bridge opens", scope=scope)
-        store.tag("opened")
+        store.put_frame("the bridge opens", options=cerata.PutOptions(scope=scope))
+        store.history.tag("opened")
         store.delete(first)
         for basis in (first, "opened", "HEAD~1", "HEAD", 2):
-            assert everything(store.replay(basis)) == everything(store.at(basis))
-        assert store.replay(first).now == store.at(first).now
+            assert everything(store.stream.replay(basis)) == everything(store.at(basis))
+        assert store.stream.replay(first).now == store.at(first).now
         store.checkpoint()
     loaded: list[Ref] = []
 
@@ -75,7 +75,7 @@ def test_a_replay_takes_any_basis_and_no_checkpoint(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(fold, "read_chunk", counted)
     with cerata.open("m", environment=environment, scope=scope) as store:
-        assert [frame.text for frame in store.replay().frames()] == ["the bridge opens"]
+        assert [frame.text for frame in store.stream.replay().frames()] == ["the bridge opens"]
         assert loaded == []
         assert [frame.text for frame in store.at("HEAD").frames()] == ["the bridge opens"]
         assert len(loaded) == 1

@@ -29,8 +29,16 @@ def numbers(context: cerata.Context) -> list[int]:
 def test_without_a_setting_every_recall_is_the_same(store: Store) -> None:
     """Also after later events, which competed with the recorded entries."""
     store.recall(QUESTION, record=True)
-    store.recall("note 7", policy="tiered", order="time", framing=True, record=True)
-    store.recall("bridge", mode="text", form="markdown", max_tokens=200, record=True)
+    store.recall(
+        "note 7", policy="tiered", record=True, layout=cerata.Layout(order="time", framing=True)
+    )
+    store.recall(
+        "bridge",
+        max_tokens=200,
+        record=True,
+        layout=cerata.Layout(form="markdown"),
+        profile=cerata.Ranking(mode="text"),
+    )
     store.put_frames([f"The bridge opens in June, says letter {n}." for n in range(20)])
     compared = compare_recalls(store, RecallSettings())
     assert [change.seq for change in compared.recalls] == [41, 42, 43]
@@ -48,7 +56,13 @@ def test_a_change_is_that_of_the_two_contexts(store: Store) -> None:
     settings = RecallSettings(max_tokens=200, order="time", policy="tiered")
     (change,) = compare_recalls(store, settings).recalls
     view = store.at(recorded)
-    after = view.recall(QUESTION, max_tokens=200, order="time", policy="tiered", mode="text")
+    after = view.recall(
+        QUESTION,
+        max_tokens=200,
+        policy="tiered",
+        layout=cerata.Layout(order="time"),
+        profile=cerata.Ranking(mode="text"),
+    )
     shown, shown_after = numbers(recorded), numbers(after)
     assert (change.basis, change.query, change.same) == (recorded.basis, QUESTION, False)
     assert change.repeated
@@ -76,8 +90,10 @@ def test_vectors_and_scores_of_the_recording_are_used(tmp_path: Path) -> None:
     """No model is called: none is here."""
     with cerata.open(tmp_path / "v.cera") as store:
         for n in range(12):
-            store.put_frame(f"note {n}", embedding=[1.0, n / 12], space="s/2")
-        store.recall("tea", embedding=[1.0, 0.5], space="s/2", floor=False, record=True)
+            store.put_frame(f"note {n}", vectors=cerata.Vectors(dense=[1.0, n / 12], space="s/2"))
+        store.recall(
+            "tea", floor=False, record=True, vectors=cerata.Vectors(dense=[1.0, 0.5], space="s/2")
+        )
         (change,) = compare_recalls(store, RecallSettings()).recalls
         assert change.same
         assert change.repeated

@@ -53,7 +53,7 @@ def test_a_recording_that_differs_says_where(tmp_path: Path) -> None:
         assert moved.outcome == "different"
         assert str(moved.difference) == f"frame 1: recorded #{second}, now #{first}"
         assert [each.place for each in moved.differences] == [1, 2]
-        assert store.rerun_recall(4) == moved
+        assert store.history.rerun(4) == moved
         assert (rewritten.outcome, rewritten.difference) == ("different", None)
         assert (erased.outcome, unlike.outcome) == ("unknown", "unknown")
         assert "erased" in str(erased.reason)

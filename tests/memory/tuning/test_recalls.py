@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cerata
-from cerata import Filter, InvalidInput, Profile, Store
+from cerata import Filter, InvalidInput, Profile, Store, agents
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.tuning.candidates import candidates_of
 from cerata.memory.tuning.recalls import UsedRecalls
@@ -24,11 +24,11 @@ def test_a_use_counts_for_the_newest_earlier_recall_that_showed_the_frame() -> N
     with cerata.open(":memory:") as store:
         mill = store.put_frame("the mill")
         ferry = store.put_frame("the ferry")
-        store.record_access(mill)
+        agents.record_access(store, mill)
         store.recall("mill?", record=True)
         store.recall("the mill?", record=True)
         store.recall("ferry?", record=True)
-        store.record_access(mill, ferry)
+        agents.record_access(store, mill, ferry)
         store.recall("mill again?", record=True)
         found = [(each.request.query, [*each.items]) for each in used(store)]
         assert found == [("the mill?", [mill.id]), ("ferry?", [ferry.id])]
@@ -39,7 +39,7 @@ def test_a_recall_is_asked_at_its_basis() -> None:
     with cerata.open(":memory:") as store:
         mill = store.put_frame("the mill")
         context = store.recall("mill?", record=True)
-        store.record_access(mill)
+        agents.record_access(store, mill)
         store.put_frame("the other mill")
         store.delete(mill)
         [question] = used(store)
@@ -52,20 +52,22 @@ def test_recorded_vectors_are_searched_again() -> None:
     with cerata.open(":memory:") as store:
         near = store.put_frame(
             "near",
-            embedding=[1, 0],
-            space="toy",
-            token_embedding=np.eye(2, dtype=np.float32),
-            tokens_space="toy@1/2/maxsim/i1",
+            vectors=cerata.Vectors(
+                dense=[1, 0],
+                space="toy",
+                tokens=np.eye(2, dtype=np.float32),
+                tokens_space="toy@1/2/maxsim/i1",
+            ),
         )
         store.recall(
             "near what?",
-            embedding=[1, 0],
-            token_embedding=np.eye(2, dtype=np.float32),
-            token_weights=[1.0, 0.5],
             profile="default",
             record=True,
+            vectors=cerata.Vectors(
+                dense=[1, 0], tokens=np.eye(2, dtype=np.float32), token_weights=[1.0, 0.5]
+            ),
         )
-        store.record_access(near)
+        agents.record_access(store, near)
         [question] = used(store)
         lanes = candidates_of(question).listed
         assert [name for name in lanes if lanes[name].any()] == ["text", "vectors", "late"]
@@ -78,10 +80,10 @@ def test_recalls_that_cannot_be_repeated_are_left_out_with_a_notice() -> None:
         for number in range(10):
             frame = store.put_frame(f"the mill {number}", tags=["x"])
             store.recall(f"mill {number}?", record=True)
-            store.record_access(frame)
+            agents.record_access(store, frame)
         last = store.put_frame("the mill", tags=["x"])
         store.recall("mill?", where=Filter(tags=["x"]), record=True)
-        store.record_access(last)
+        agents.record_access(store, last)
         tuning = cerata.tune(store, profile=PLAIN)
         assert tuning.questions == 10
         assert tuning.notices == ("1 recalls with a filter or by vectors alone are left out",)

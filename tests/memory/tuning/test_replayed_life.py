@@ -36,7 +36,7 @@ def lived(store: Store) -> None:
     """Notes, a document in two versions, a fact from a chunk, a use, and recorded recalls."""
     note = store.put_frame("Ober has a bridge.")
     old = store.remember("An old text about bridges. " * 300, uri="bridges.md")
-    store.tag("early")
+    store.history.tag("early")
     store.recall(QUESTION, record=True)
     document = store.remember(TEXT, uri="bridges.md")
     chunk = document.ids[-1]
@@ -173,7 +173,7 @@ def test_new_passages_get_vectors_of_the_same_embedder(tmp_path: Path) -> None:
 def test_a_recall_that_a_model_reordered_is_skipped(store: Store) -> None:
     """The log has the model's scores of the recorded passages only."""
     first = store.put_frame("the bridge of Ober")
-    store.recall(QUESTION, rerank={first.id: 1.0}, record=True)
+    store.recall(QUESTION, record=True, profile=cerata.Ranking(rerank={first.id: 1.0}))
     compared = compare_recalls(store, RecallSettings(chunking=Chunking(60, 0)))
     assert (len(compared.recalls), compared.skipped) == (0, 1)
 

@@ -42,7 +42,7 @@ def conversations(store: Store, count: int, *, of_questions: Sequence[bool]) -> 
                 store.put_frame(
                     f"{word} and {number}{'?' if place % 2 else '.'}",
                     role=PEOPLE[place % 3],
-                    track=f"{number} {word} {place}",
+                    options=cerata.PutOptions(track=f"{number} {word} {place}"),
                 )
                 for place in range(6)
             ]
@@ -125,14 +125,20 @@ def test_orders_of_candidates_are_those_of_a_search(seed: int) -> None:
     with cerata.open(":memory:") as store:
         judgements = conversations(store, 2, of_questions=[True])
         for frame in [*store.frames()][:40]:
-            store.put_frame(frame.text, role="Mina", embedding=source.normal(size=3), space="toy")
+            store.put_frame(
+                frame.text,
+                role="Mina",
+                vectors=cerata.Vectors(dense=source.normal(size=3), space="toy"),
+            )
         mina = store.put_frame("Mina lives at the mill")
         store.assert_fact("mina", "lives at", "mill", evidence=[mina.id])
         judgements.append(Judgement("When did Mina see the mill today?", [mina.id]))
         for profile in profiles(seed):
             for each in candidates(store, judgements, profile):
                 text = each.question.request.text
-                hits = store.search(text, k=DEPTH, profile=profile, group_by="frame")
+                hits = store.search(
+                    text, k=DEPTH, profile=profile, page=cerata.Page(group_by="frame")
+                )
                 assert each.order(profile) == [hit.id for hit in hits] == [*each.before]
 
 
@@ -213,10 +219,12 @@ def test_the_default_group_is_the_conversation_or_the_day() -> None:
     """Questions about one conversation share their words."""
     with cerata.open(":memory:") as store:
         turns = [
-            store.put_frame(f"turn {place}", role="Mina", track=f"walk {place // 5}")
+            store.put_frame(
+                f"turn {place}", role="Mina", options=cerata.PutOptions(track=f"walk {place // 5}")
+            )
             for place in range(10)
         ]
-        note = store.put_frame("a note", created="2024-05-06")
+        note = store.put_frame("a note", options=cerata.PutOptions(created="2024-05-06"))
         asked = [Judgement(f"turn {place}", [turn.id]) for place, turn in enumerate(turns)]
         questions, _ = judged_questions(
             snapshot_of(store), [*asked, Judgement("note", [note.id])], PLAIN, ""

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import cerata
-from cerata import Store
+from cerata import Store, agents
 from cerata.agents import judge
 from cerata.engine.events import Attachment, PutFrame
 from cerata.engine.integrity import hash_bytes
@@ -26,21 +26,21 @@ def fill(store: Store, folder: Path) -> None:
     note = store.put_frame("Ann drinks green tea in Bern.", tags=["a"], metadata={"n": [1, {}]})
     store.assert_fact("Ann", "drinks", "tea", evidence=[note])
     store.assert_fact("Ann", "lives in", cerata.Entity("Bern"), evidence=[note])
-    store.put_frame(BLOB, search_text="bytes of tea")
+    store.put_frame(BLOB, options=cerata.PutOptions(search_text="bytes of tea"))
     newer = store.supersede(note, "Ann drinks black tea in Bern.")
     store.assert_fact("Ann", "likes", cerata.Entity("Bern"), evidence=[newer])
     # Event 2 names the embedder.
-    store.link(3, "supports", 4)
-    store.link(3, "contradicts", 4)
+    store.graph.link(3, "supports", 4)
+    store.graph.link(3, "contradicts", 4)
     (folder / "notes.md").write_text("# Tea\n\nGreen tea.", encoding="utf-8")
 
 
 def explained_recall(store: Store) -> cerata.RecallExplanation:
-    return store.explain(store.recall("tea", record=True))
+    return store.history.explain(store.recall("tea", record=True))
 
 
 def first_explained(store: Store) -> Any:
-    return store.explain(store.search("tea")[0])
+    return store.history.explain(store.search("tea")[0])
 
 
 def tuned(store: Store) -> cerata.Tuning:
@@ -123,7 +123,7 @@ def surprised() -> cerata.DynamicsState:
     """Return the state of a predictor after an exchange."""
     with cerata.open(":memory:", projections=[cerata.Dynamics]) as store:
         cerata.Agent(store, "talker").session("s").exchange("Did he call?", "No.")
-        return store.projection(cerata.Dynamics).states("talker")[0]
+        return store.stream.projection(cerata.Dynamics).states("talker")[0]
 
 
 def task_report(store: Store) -> cerata.TaskReport:
@@ -139,31 +139,38 @@ def _double(number: int) -> int:
 
 def _imported_events(store: Store, folder: Path) -> cerata.ImportedEvents:
     lines = folder / "events.jsonl"
-    store.export_events(lines)
-    return store.import_events(lines)
+    store.interchange.export_events(lines)
+    return store.interchange.import_events(lines)
 
 
 def forked(store: Store, read: Callable[[Store], Any]) -> Any:
-    with store.fork() as fork:
+    with store.upkeep.fork() as fork:
         fork.put_frame("in the fork")
         return read(fork)
 
 
 MADE: dict[str, Callable[[Store, Path], Any]] = {
-    "Access": lambda store, _: store.access(1),
-    "Act": lambda store, _: store.why(4).asserted,
+    "FactOptions": lambda _, _folder: cerata.FactOptions(assumptions=["one Ann"]),
+    "Layout": lambda _, _folder: cerata.Layout(order="time"),
+    "OpenOptions": lambda _, _folder: cerata.OpenOptions(shared=True),
+    "Page": lambda _, _folder: cerata.Page(offset=10),
+    "PutOptions": lambda _, _folder: cerata.PutOptions(track="chat", key="k"),
+    "Ranking": lambda _, _folder: cerata.Ranking(mode="text"),
+    "WriteOptions": lambda _, _folder: cerata.WriteOptions(actor="ann"),
+    "Access": lambda store, _: agents.access(store, 1),
+    "Act": lambda store, _: store.graph.why(4).asserted,
     "Allen": lambda _, _folder: cerata.Allen.PRECEDES,
     "Assertion": lambda _, _folder: cerata.Assertion("Ann", "drinks", "tea"),
-    "Bisection": lambda store, _: store.bisect(lambda view: not len(view)),
-    "Blame": lambda store, _: store.blame(1),
-    "Branch": lambda store, _: forked(store, lambda fork: fork.branches()[0]),
+    "Bisection": lambda store, _: store.history.bisect(lambda view: not len(view)),
+    "Blame": lambda store, _: store.history.blame(1),
+    "Branch": lambda store, _: forked(store, lambda fork: fork.upkeep.branches()[0]),
     "Candidate": lambda _, _folder: cerata.Candidate("a", "is", "b", 0, 1),
     "Change": lambda store, _: next(iter(store.diff(1))),
     "Context": lambda store, _: store.recall("tea"),
     "ContextItem": lambda store, _: store.recall("tea").items[0],
     "ContextPolicy": lambda _, _folder: cerata.ContextPolicy("mine", 1),
-    "Contradiction": lambda store, _: store.conflicts()[0],
-    "Cooccurrence": lambda store, _: store.cooccurring("Ann")[0],
+    "Contradiction": lambda store, _: store.graph.conflicts()[0],
+    "Cooccurrence": lambda store, _: store.graph.cooccurring("Ann")[0],
     "DiffLine": lambda _, _folder: cerata.DiffLine("+", "a b", ((2, 3),)),
     "Diff": lambda store, _: store.diff(1),
     "Activity": lambda store, _: recorded(store)[0].runs()[0],
@@ -177,45 +184,49 @@ MADE: dict[str, Callable[[Store, Path], Any]] = {
     "Lineage": lambda store, _: referring(store)[1],
     "RunContext": lambda store, _: referring(store)[2],
     "Result": lambda store, _: recorded(store)[1],
-    "ForkDiff": lambda store, _: forked(store, store.compare),
-    "Compaction": lambda store, _: store.compact(dry_run=True),
-    "Maintenance": lambda store, _: store.maintain(),
+    "ForkDiff": lambda store, _: forked(store, store.history.compare),
+    "Compaction": lambda store, _: store.upkeep.compact(dry_run=True),
+    "Maintenance": lambda store, _: store.upkeep.maintain(),
     "Draft": lambda _, _folder: cerata.Draft(PutFrame(text="a"), attachments=(BLOB,)),
-    "EmbeddedFrames": lambda store, _: store.embed_missing(),
+    "EmbeddedFrames": lambda store, _: store.embeddings.fill(),
     "EmbedderIdentity": lambda _, _folder: cerata.EmbedderIdentity("a", "1", 8),
     "Entity": lambda _, _folder: cerata.Entity("Bern"),
-    "EntityInfo": lambda store, _: store.entity("Ann"),
+    "EntityInfo": lambda store, _: store.graph.entity("Ann"),
     "Event": lambda store, _: next(store.log(5, 5)),
     "EventBody": lambda store, _: next(store.log(3, 3)).body,
-    "EvidenceText": lambda store, _: store.evidence(3)[0],
+    "EvidenceText": lambda store, _: store.graph.evidence(3)[0],
     "EntryDifference": lambda _, _folder: cerata.EntryDifference("frame", 1, 2, None),
     "ExplainedLine": lambda store, _: explained_recall(store).lines[0],
     "RecallExplanation": lambda store, _: explained_recall(store),
-    "RecallRerun": lambda store, _: store.rerun_recall(store.recall("tea", record=True)),
+    "RecallRerun": lambda store, _: store.history.rerun(store.recall("tea", record=True)),
     "Explanation": lambda store, _: first_explained(store),
-    "Extracted": lambda store, _: store.extract(extractor=Model(first_word)).frames[0],
-    "Extraction": lambda store, _: store.extract(extractor=Model(first_word)),
-    "Fact": lambda store, _: store.fact(3),
+    "Extracted": lambda store, _: store.graph.extract(extractor=Model(first_word)).frames[0],
+    "Extraction": lambda store, _: store.graph.extract(extractor=Model(first_word)),
+    "Fact": lambda store, _: store.graph.fact(3),
     "FactChange": lambda store, _: store.diff(1).facts[0],
     "DynamicsState": lambda _, _folder: surprised(),
     "Surprise": lambda _, _folder: surprised().surprises[0],
-    "FactEvidence": lambda store, _: store.fact(3).evidence[0],
-    "FactHit": lambda store, _: store.search_facts("Ann")[0],
-    "FactPath": lambda store, _: store.paths("Ann", "Bern")[0],
-    "FieldBlame": lambda store, _: store.blame(1).fields[0],
+    "FactEvidence": lambda store, _: store.graph.fact(3).evidence[0],
+    "FactHit": lambda store, _: store.graph.search("Ann")[0],
+    "FactPath": lambda store, _: store.graph.paths("Ann", "Bern")[0],
+    "FieldBlame": lambda store, _: store.history.blame(1).fields[0],
     "Filter": lambda _, _folder: cerata.Filter(tags=["a"]) | ~cerata.Filter(kind="b"),
     "Floor": lambda _, _folder: cerata.Floor(0.6, 0.36),
     "Frame": lambda store, _: store.frame(1),
     "Gate": lambda store, _: proposed(store).proposals()[0].gates.settled,
     "Gates": lambda store, _: proposed(store).proposals()[0].gates,
-    "HistoryEntry": lambda store, _: store.history("Ann")[0],
+    "HistoryEntry": lambda store, _: store.history.of("Ann")[0],
     "Head": lambda store, _: store.head,
     "Identity": lambda store, _: proposed(store).identity(),
     "IdentityFile": lambda store, _: proposed(store).identity().files[0],
     "Hit": lambda store, _: store.search("tea")[0],
     "Hits": lambda store, _: store.search("tea"),
-    "ImportedFacts": lambda store, _: store.import_facts(store.export_facts()),
-    "ExportedEvents": lambda store, folder: store.export_events(folder / "events.jsonl"),
+    "ImportedFacts": lambda store, _: store.interchange.import_facts(
+        store.interchange.export_facts()
+    ),
+    "ExportedEvents": lambda store, folder: store.interchange.export_events(
+        folder / "events.jsonl"
+    ),
     "ImportedEvents": _imported_events,
     "Judgement": lambda _, _folder: cerata.Judgement("tea", [1]),
     "Assembly": lambda store, _: talked(store).assemble("So?", max_tokens=500),
@@ -237,32 +248,32 @@ MADE: dict[str, Callable[[Store, Path], Any]] = {
     "TaskReport": lambda store, _: task_report(store),
     "Thread": lambda store, _: talking(store).threads()[0],
     "Topic": lambda store, _: talking(store).topics()[0],
-    "Audit": lambda store, _: store.audit(),
-    "AuditEntry": lambda store, _: store.audit().entries[0],
-    "Link": lambda store, _: next(iter(store.links())),
-    "Neighbour": lambda store, _: store.neighbours("Ann")[0],
+    "Audit": lambda store, _: store.history.audit(),
+    "AuditEntry": lambda store, _: store.history.audit().entries[0],
+    "Link": lambda store, _: next(iter(store.graph.links())),
+    "Neighbour": lambda store, _: store.graph.neighbours("Ann")[0],
     "Omission": lambda store, _: store.recall("tea", max_tokens=30).omissions[0],
-    "Period": lambda store, _: store.conflicts()[0].period,
-    "Position": lambda store, _: store.timeline(limit=1).next,
+    "Period": lambda store, _: store.graph.conflicts()[0].period,
+    "Position": lambda store, _: store.history.timeline(limit=1).next,
     "Proposal": lambda store, _: proposed(store).proposals()[0],
-    "Probe": lambda store, _: store.bisect(lambda view: not len(view)).probes[0],
+    "Probe": lambda store, _: store.history.bisect(lambda view: not len(view)).probes[0],
     "Profile": lambda _, _folder: cerata.Profile("mine", 1, {"text": 1}),
     "ProfileGain": lambda store, _: tuned(store).gains[0],
-    "Reached": lambda store, _: store.walk("Ann")[0],
-    "Reason": lambda store, _: store.why(4).supports[0],
+    "Reached": lambda store, _: store.graph.walk("Ann")[0],
+    "Reason": lambda store, _: store.graph.why(4).supports[0],
     "Receipt": lambda store, _: store.put_frame("a"),
-    "RememberedEmbedder": lambda store, _: store.remembered_embedder(),
+    "RememberedEmbedder": lambda store, _: store.embeddings.used(),
     "Flaw": lambda _, _folder: cerata.Flaw("skipped", "a line that is not JSON", 1, ("line 2",)),
-    "Remembered": lambda store, folder: store.remember_files([folder / "notes.md"]),
-    "RememberedFile": lambda store, folder: store.remember_files([folder / "notes.md"]).files[0],
+    "Remembered": lambda store, folder: store.files.remember([folder / "notes.md"]),
+    "RememberedFile": lambda store, folder: store.files.remember([folder / "notes.md"]).files[0],
     "ResultChange": lambda store, _: store.diff(0, query="tea").results[0],
     "Standing": lambda _, _folder: cerata.Standing.STANDS,
-    "TimelineEntry": lambda store, _: store.timeline().entries[0],
-    "TimelinePage": lambda store, _: store.timeline(),
+    "TimelineEntry": lambda store, _: store.history.timeline().entries[0],
+    "TimelinePage": lambda store, _: store.history.timeline(),
     "Tuning": lambda store, _: tuned(store),
     "TurnWindow": lambda _, _folder: cerata.TurnWindow((), "Ann", "a", ("Bob: b",)),
-    "ValueCount": lambda store, _: store.values("tag")[0],
-    "Why": lambda store, _: store.why(4),
+    "ValueCount": lambda store, _: store.files.values("tag")[0],
+    "Why": lambda store, _: store.graph.why(4),
 }
 
 NO_VALUES = {
@@ -271,7 +282,7 @@ NO_VALUES = {
     *("CallableEmbedder", "EndpointEmbedder", "MiniLMEmbedder", "SentenceTransformersEmbedder"),
     *("ContextEmbedder", "Embedder", "TokenEmbedder", "Reranker", "Extractor", "EnglishFacts"),
     *("conversation_memory", "load_memory", "scratchpad", "semantic_memory"),
-    *("Owned", "Pack", "Role", "State"),
+    *("Owned", "Pack", "Role", "State", "Vectors", "plots"),
     *("__version__", "content_hash", "event", "events", "open", "query", "tune", "upcaster"),
 }
 """Public names that are no values: handles, doors to the outside, protocols, functions, and what a
@@ -279,7 +290,10 @@ pack says of itself."""
 
 WITHOUT_JSON = frozenset(
     ("Allen", "Assertion", "Candidate", "Draft", "EmbedderIdentity", "Entity", "Event", "EventBody")
-) | {"Head", "Hits", "Judgement", "MemorySpec", "Position", "Standing", "TurnWindow"}
+) | {
+    *("FactOptions", "Layout", "OpenOptions", "Page", "PutOptions", "Ranking", "WriteOptions"),
+    *("Head", "Hits", "Judgement", "MemorySpec", "Position", "Standing", "TurnWindow"),
+}
 """Values that callers make, or that another value prints."""
 
 
@@ -377,7 +391,7 @@ def test_a_copied_hit_cannot_be_explained(store: Store) -> None:
     hit = pickle.loads(pickle.dumps(store.search("tea")[0]))
     assert store.delete(hit).added
     with pytest.raises(cerata.InvalidInput, match="which has no search"):
-        store.explain(hit)
+        store.history.explain(hit)
 
 
 def test_a_copied_event_has_its_attachments(store: Store) -> None:
@@ -399,7 +413,7 @@ def test_a_handle_refuses(name: str, store: Store) -> None:
     with store.transaction() as transaction:
         handles = {
             "store": store,
-            "view": store.view(),
+            "view": store.history.view(),
             "transaction": transaction,
             "log": store._log,
         }

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import cerata
+from cerata.engine.handle import Handle
 from cerata.engine.json_value import exact, type_name
 
 from ..snapshot.isolation import Sweep
@@ -108,8 +109,8 @@ def test_a_scalar_is_stored_as_the_type_of_json_that_it_is(name: str) -> None:
             Name("anna"), Name("has"), given, confidence=cast("Any", np.float32(0.5))
         )
         # A fact's zero has no sign.
-        assert repr(store.fact(fact).object) in (repr(expected), str(expected)[1:])
-        assert type(store.fact(fact).confidence) is float
+        assert repr(store.graph.fact(fact).object) in (repr(expected), str(expected)[1:])
+        assert type(store.graph.fact(fact).confidence) is float
         assert store.verify().ok
 
 
@@ -158,35 +159,56 @@ def test_a_date_is_its_first_instant_in_utc() -> None:
     later: Any = dt.date(9000, 1, 1)
     midnight = dt.datetime(2024, 1, 2, tzinfo=dt.UTC)
     with cerata.open(":memory:") as store:
-        frame = store.frame(store.put_frame("x", created=day, content_dates=[day], expires=later))
+        frame = store.frame(
+            store.put_frame(
+                "x", options=cerata.PutOptions(created=day, content_dates=[day], expires=later)
+            )
+        )
         assert (frame.created, frame.content_dates) == (midnight, (midnight,))
-        fact = store.fact(store.assert_fact("a", "b", "c", valid_from=day))
+        fact = store.graph.fact(store.assert_fact("a", "b", "c", valid_from=day))
         assert fact.valid.start == midnight
         assert len([*store.frames(cerata.Filter(created=day))]) == 1
         assert len([*store.frames(cerata.Filter(created=(day, None)))]) == 1
-        assert len(store.search("x", when=day)) == 1
+        assert len(store.search("x", where=cerata.Filter(content=day))) == 1
         assert store.at(later).basis == store.head.seq
         assert store.at(day).basis == 0
         assert len(store.facts(valid_at=day)) == 1
-        assert len(store.timeline(start=day).entries) == 1
+        assert len(store.history.timeline(start=day).entries) == 1
 
 
 def test_a_flag_of_numpy_is_a_flag(tmp_path: Path) -> None:
     """It was refused, or recorded as an unsupported type."""
     yes, no = cast("Any", np.True_), cast("Any", np.False_)
-    with cerata.open(tmp_path / "m.cera", require_scope=no, shared=no) as store:
-        frame = store.put_frame("tea", metadata={"a": yes}, replace=no)
-        store.declare_predicate("lives in", functional=yes)
+    with cerata.open(
+        tmp_path / "m.cera", options=cerata.OpenOptions(require_scope=no, shared=no)
+    ) as store:
+        frame = store.put_frame("tea", metadata={"a": yes}, options=cerata.PutOptions(replace=no))
+        store.graph.declare("lives in", functional=yes)
         store.assert_fact("anna", "is here", yes)
-        assert [*store.export_facts(history=yes)] == [*store.export_facts(history=True)]
-        assert store.search("tea", rerank=no, include_superseded=yes, approximate=no)
-        assert store.recall("tea", record=yes, framing=no, floor=no, include_superseded=yes).text
+        assert [*store.interchange.export_facts(history=yes)] == [
+            *store.interchange.export_facts(history=True)
+        ]
+        assert store.search(
+            "tea",
+            rerank=no,
+            vectors=cerata.Vectors(approximate=no),
+            where=cerata.Filter(include_superseded=yes),
+        )
+        assert store.recall(
+            "tea",
+            record=yes,
+            floor=no,
+            layout=cerata.Layout(framing=no),
+            where=cerata.Filter(include_superseded=yes),
+        ).text
         assert len([*store.frames(cerata.Filter(metadata={"a": ("exists", yes)}))]) == 1
 
         def judge(view: cerata.View) -> bool:
             return len([*view.frames()]) < 1
 
-        assert store.bisect(lambda view: cast("Any", np.bool_(judge(view)))) == store.bisect(judge)
+        assert store.history.bisect(
+            lambda view: cast("Any", np.bool_(judge(view)))
+        ) == store.history.bisect(judge)
         cerata.ContextPolicy("mine", version=1, fill=yes)
         spec = cerata.MemorySpec(scope="user_id", searchable=yes, ttl=cast("Any", np.int64(60)))
         agent = cerata.Agent(store, "bot", memory={"prefs": spec})
@@ -218,6 +240,8 @@ class Loose:
 
     def __getattr__(self, name: str) -> object:
         value: Any = getattr(self.asked, name)
+        if isinstance(value, Handle):
+            return Loose(value)
         if not callable(value):
             return value
 
@@ -260,9 +284,9 @@ def answers_of(reader: str, ask: Callable[[Any], Any]) -> list[object]:
     world, answers = whole().copy(), list[object]()
     with world.open_as(reader) as store:
         ids = range(-1, store.head.seq + 2, 5)
-        for asked, table in ((store, STORE), (store.view(), VIEW), (store, WRITES)):
+        for asked, table in ((store, STORE), (store.history.view(), VIEW), (store, WRITES)):
             case = Case(reader, store, ask(asked), world.own[reader], ids)
             # A fork takes the store itself.
-            calls = {name: each for name, each in table.items() if name != "drafts_after"}
+            calls = {name: each for name, each in table.items() if name != "upkeep.drafts_after"}
             answers += Sweep().read(case, calls)
     return answers

@@ -81,7 +81,7 @@ def regions(store: Store, **how: Any) -> list[Region]:
 
 
 def test_a_value_ends_only_from_when_the_next_was_known(store: Store) -> None:
-    store.declare_predicate("lives in", functional=True)
+    store.graph.declare("lives in", functional=True)
     store.assert_fact("alice", "lives in", "paris", valid_from="2020-01-01")
     store.assert_fact("alice", "lives in", "rome", valid_from="2023-01-01")
     paris, rome = regions(store)
@@ -102,7 +102,7 @@ def test_what_was_retracted_ends_upwards(store: Store) -> None:
 def test_what_a_transaction_gathered_is_drawn_too(store: Store) -> None:
     with store.transaction():
         store.assert_fact("alice", "likes", "tea", valid_from="2020-01-01")
-        view = store.view()
+        view = store.history.view()
         [region] = regions_of(snapshot_of(view), view.facts())
         assert region.fact.id == -1
         assert faults_in(draw_facts(view, view.facts()), "svg") == []
@@ -164,7 +164,7 @@ def test_times_are_told_apart_as_briefly_as_can_be() -> None:
 
 def life(store: Store) -> View:
     """Facts of every sort: functional, retracted, open on each side, alike at one time."""
-    store.declare_predicate("lives in", functional=True)
+    store.graph.declare("lives in", functional=True)
     store.assert_fact("alice", "lives in", Entity("paris"), valid_from="2020-01-01")
     wrong = store.assert_fact("alice", "lives in", Entity("rome"), valid_from="2023-05-01")
     store.correct_fact(wrong, object=Entity("oslo"), confidence=0.5)
@@ -354,7 +354,7 @@ def test_no_entity_covers_another(store: Store, count: int) -> None:
 
 
 def test_rings_are_of_hops_and_every_fact_between_is_drawn(store: Store) -> None:
-    store.assert_facts(
+    store.graph.assert_many(
         [
             ("alice", "knows", Entity("bob")),
             ("bob", "likes", Entity("alice")),
@@ -379,7 +379,9 @@ def test_entities_of_one_name_in_two_tenants_are_one_here(store: Store) -> None:
     """As near as the nearer, also where what leads on is the other."""
     for tenant, names in (("t1", "abcd"), ("t2", "acb")):
         for one, other in pairwise(names):
-            store.assert_fact(one, "to", Entity(other), scope={"tenant": tenant})
+            store.assert_fact(
+                one, "to", Entity(other), options=cerata.FactOptions(scope={"tenant": tenant})
+            )
     rings = rings_of(snapshot_of(store), "a", hops=3, entities_max=30, way=WAY)
     assert rings.hops == {"a": 0, "b": 1, "c": 1, "d": 3}
     assert faults_in(draw_graph(store, "a", hops=3), "svg") == []
@@ -395,7 +397,7 @@ def test_what_is_left_out_is_counted(store: Store) -> None:
 @pytest.mark.parametrize("count", [1, 40])
 def test_a_graph_is_a_picture(store: Store, form: Form, count: int) -> None:
     connect(store, count)
-    store.put_entity("hub", kind="center of it all")
+    store.graph.name("hub", kind="center of it all")
     assert faults_in(draw_graph(store, "hub", hops=2, form=form), form) == []
 
 
@@ -439,7 +441,7 @@ def test_what_has_ended_is_drawn_otherwise(store: Store) -> None:
 
 
 def test_a_graph_of_nothing_is_refused(store: Store) -> None:
-    store.put_entity("alone")
+    store.graph.name("alone")
     with pytest.raises(InvalidInput, match="No fact joins 'alone'"):
         draw_graph(store, "alone")
     with pytest.raises(NotFound):

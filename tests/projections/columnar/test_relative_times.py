@@ -296,9 +296,9 @@ def test_a_range_in_words_that_ends_before_its_start_is_refused() -> None:
     """It was empty: on a Wednesday, "Wednesday" is that of last week."""
     clock = StandingClock(to_microseconds("2026-11-25T15:00Z"))
     with cerata.open(":memory:", environment=cerata.Environment(clock=clock)) as store:
-        store.put_frame("tea", created="2026-11-20")
-        view = store.view()
+        store.put_frame("tea", options=cerata.PutOptions(created="2026-11-20"))
+        view = store.history.view()
         for text in ("between Monday and Wednesday", "from today to yesterday"):
             with pytest.raises(InvalidInput, match="before its start"):
-                view.search("tea", when=text)
-        assert len(view.search("tea", when="Friday to Monday")) == 1
+                view.search("tea", where=cerata.Filter(content=text))
+        assert len(view.search("tea", where=cerata.Filter(content="Friday to Monday"))) == 1

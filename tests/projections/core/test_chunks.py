@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from cerata.agents.activities.events import EndActivity, RecordCall, StartActivity
 from cerata.agents.activities.projection import ActivitiesProjection
 from cerata.agents.activities.reader import Activities, ActivitiesAt
-from cerata.agents.messages.lexicon import SIGNS
-from cerata.agents.messages.projection import MessagesProjection
-from cerata.agents.messages.reader import Messages, MessagesAt
+from cerata.agents.turns.lexicon import SIGNS
+from cerata.agents.turns.projection import MessagesProjection
+from cerata.agents.turns.reader import Messages, MessagesAt
 from cerata.engine.errors import Corrupt
 from cerata.engine.events import (
     DEFAULT_SCOPE,

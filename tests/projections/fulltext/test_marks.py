@@ -80,8 +80,8 @@ def test_only_frames_with_a_role_are_marked(tmp_path: Path, *, rebuilt: bool) ->
         store.put_frame("Only the text counts", role="mina", title="In 1999?", tags=["monday"])
     with cerata.open(path) as store:
         if rebuilt:
-            store.rebuild()
-        ranking = store.view()._snapshot().layers.ranking
+            store.upkeep.rebuild()
+        ranking = store.history.view()._snapshot().layers.ranking
         rows = np.arange(3)
         assert ranking.marks_at(rows).tolist() == [Mark.NAME | Mark.QUESTION, 0, 0]
         assert ranking.text_lengths_at(rows).tolist() == [1, 1, 2]
@@ -93,7 +93,9 @@ def test_a_role_of_a_protocol_is_no_word_and_has_no_marks(role: str) -> None:
     with cerata.open(":memory:") as store:
         store.put_frame("When, in Rome?", role=role.title())
         named = store.put_frame("When, in Rome?", role=f"{role} one")
-        assert [hit.id for hit in store.search(f"the {role}", group_by="frame")] == [named.id]
-        ranking = store.view()._snapshot().layers.ranking
+        assert [
+            hit.id for hit in store.search(f"the {role}", page=cerata.Page(group_by="frame"))
+        ] == [named.id]
+        ranking = store.history.view()._snapshot().layers.ranking
         assert ranking.marks_at(np.arange(2)).tolist() == [0, Mark.NAME | Mark.QUESTION]
         assert store.count(where=cerata.Filter(role=role.title()))[0] == 1

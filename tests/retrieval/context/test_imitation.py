@@ -68,7 +68,12 @@ def written(context: Context) -> list[str]:
 def contexts(store: Store) -> list[Context]:
     """Return a context of every form, framed or not, told by every tier."""
     return [
-        store.recall("lunch of ann", form=form, framing=framing, policy=policy, floor=False)
+        store.recall(
+            "lunch of ann",
+            policy=policy,
+            floor=False,
+            layout=cerata.Layout(form=form, framing=framing),
+        )
         for form in FORMS
         for framing in (False, True)
         for policy in TOLD
@@ -85,9 +90,17 @@ def test_a_line_like_a_source_is_marked_in_every_form(name: str) -> None:
     """A text from the web could name a trusted source for what it claims."""
     line = LINES[name]
     with cerata.open(":memory:") as store:
-        store.put_frame(f"{line}\nLunch at the harbour.", title=line, created="2020-01-01")
+        store.put_frame(
+            f"{line}\nLunch at the harbour.",
+            title=line,
+            options=cerata.PutOptions(created="2020-01-01"),
+        )
         store.put_frame(f"Lunch.\n{line}\nThe harbour pays Eve. " + "It rained. " * 60, uri=line)
-        store.put_frame(b"\x00", search_text=f"Lunch of bytes.\n{line}", title=f"x\n{line}")
+        store.put_frame(
+            b"\x00",
+            title=f"x\n{line}",
+            options=cerata.PutOptions(search_text=f"Lunch of bytes.\n{line}"),
+        )
         store.assert_fact("ann", f"has lunch at\n{line}", f"the harbour\n{line}\nher place")
         for context in contexts(store):
             tiers = {item.tier for item in context.items}
@@ -115,7 +128,7 @@ def test_whatever_ends_a_line_begins_one(end: str, form: Form) -> None:
     """A model, and a terminal, break lines at more than the line feed."""
     with cerata.open(":memory:") as store:
         store.put_frame(f"Lunch.{end}[#9 · 2020-01-01]{end}\u200b\uff3b\uff038 · 2020-01-01\uff3d")
-        text = store.recall("lunch", form=form).text
+        text = store.recall("lunch", layout=cerata.Layout(form=form)).text
     marked = [line for line in text.splitlines() if line.removeprefix("> ").startswith("\\")]
     assert len(marked) == 2
 
@@ -148,7 +161,7 @@ def test_a_title_stays_on_its_line(form: Form) -> None:
     with cerata.open(":memory:") as store:
         for number, character in enumerate(steering):
             store.put_frame(f"Lunch {number}.", title=f"a{character}[#1 · b", uri=f"c{character}d")
-        context = store.recall("lunch", form=form, max_tokens=9_000)
+        context = store.recall("lunch", max_tokens=9_000, layout=cerata.Layout(form=form))
     assert len(context.items) == len(steering)
     assert not set(context.text.replace("\n", "")) & set(steering)
     heads = [line for line in context.text.splitlines() if line.startswith(("[", "###"))]

@@ -118,7 +118,9 @@ def test_neighbouring_parts_of_a_table_join_with_one_header() -> None:
         text = SERVICES.replace("".join(ROWS[50:]), "")
         store.remember(text)
         question = "which port has service43"
-        context = store.recall(question, max_tokens=5_000, entry_tokens=5_000, floor=False)
+        context = store.recall(
+            question, max_tokens=5_000, floor=False, layout=cerata.Layout(entry_tokens=5_000)
+        )
         assert [len(item.joined) for item in context.items] == [1]
         assert context.items[0].text == text.strip()
 

@@ -101,7 +101,7 @@ def test_a_store_finds_by_the_tokens_of_the_model() -> None:
         store.put_frames(TEXTS[:3])
         [best, *_] = store.search(TEXTS[1], k=3, rerank=True)
         assert (best.id, best.lanes) == (2, ("text", "vectors", "late"))
-        told = store.explain(best).reranked
+        told = store.history.explain(best).reranked
         assert told is not None
         assert told.score == pytest.approx(0.65, abs=0.01)
 
@@ -126,7 +126,7 @@ def test_a_store_embeds_with_it(model: MiniLMEmbedder) -> None:
     with cerata.open(":memory:", embedder=MiniLMEmbedder(dtype="i1")) as store:
         store.put_frames(TEXTS[:3])
         space = "all-MiniLM-L6-v2@int8-8199be6f699a/384/cosine/i1"
-        known = store.find_stored(cerata.content_hash(TEXTS[0]), space=space)
+        known = store.files.stored(cerata.content_hash(TEXTS[0]), space=space)
         assert known[0].is_complete
     assert model.identity.space == space.removesuffix("/i1")
 
@@ -228,13 +228,19 @@ def test_the_nearest_turns_that_fit_are_read(text: str) -> None:
 @needs_minilm
 def test_turns_are_embedded_in_their_conversation(tmp_path: Path) -> None:
     with cerata.open(tmp_path / "chat.cera", embedder="minilm-context") as store:
-        store.put_frame("When does the harbour bridge open?", role="Mina", track="monday")
-        turn = store.put_frame("In May, I think.", role="Olaf", track="monday")
-        alone = store.embedding(turn)
-        assert store.embed_missing().frames == 2
-        assert not np.array_equal(np.asarray(store.embedding(turn)), np.asarray(alone))
+        store.put_frame(
+            "When does the harbour bridge open?",
+            role="Mina",
+            options=cerata.PutOptions(track="monday"),
+        )
+        turn = store.put_frame(
+            "In May, I think.", role="Olaf", options=cerata.PutOptions(track="monday")
+        )
+        alone = store.embeddings.of(turn)
+        assert store.embeddings.fill().frames == 2
+        assert not np.array_equal(np.asarray(store.embeddings.of(turn)), np.asarray(alone))
         assert store.search("the bridge", mode="vector")[0].cosine
     with cerata.open(tmp_path / "chat.cera") as store:
-        used = store.remembered_embedder()
+        used = store.embeddings.used()
         assert used is not None
         assert used.name == "minilm-context"

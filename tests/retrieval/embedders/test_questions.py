@@ -69,7 +69,10 @@ def test_a_model_that_knows_no_word_of_a_question_is_not_asked() -> None:
         assert store.recall("wax tablet", record=True).notices == hits.notices
         # Only knows() was asked: embed_question() would have returned no vector.
         embedder.answer = [1.0] + [0.0] * 7
-        cases: list[dict[str, Any]] = [{"mode": "vector"}, {"min_cosine": -1}]
+        cases: list[dict[str, Any]] = [
+            {"mode": "vector"},
+            {"vectors": cerata.Vectors(min_cosine=-1)},
+        ]
         for ask in cases:
             assert len(store.search("wax tablet", **ask)) == 2
         assert store.verify().ok
@@ -89,7 +92,7 @@ def test_a_model_counts_more_if_few_words_occur_in_the_memory() -> None:
         store.put_frames([f"notiz {number}" for number in range(60)])
 
         def trust(question: str) -> float:
-            told = store.explain(store.search(question)[0]).trust
+            told = store.history.explain(store.search(question)[0]).trust
             return 1.0 if told is None else told.trust
 
         assert trust("Kieferorthop\u00e4die") == 1.0

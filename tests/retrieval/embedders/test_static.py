@@ -90,7 +90,7 @@ def test_a_memory_remembers_it(tmp_path: Path) -> None:
     with cerata.open(path, embedder="static") as store:
         store.put_frames(TEXTS[:3])
     with cerata.open(path) as store:
-        assert isinstance(store.embedder, StaticEmbedder)
+        assert isinstance(store.embeddings.embedder, StaticEmbedder)
         [best] = store.search("crossing at the port", mode="vector", k=1)
         assert best.text == TEXTS[1]
         assert store.verify().ok

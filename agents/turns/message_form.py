@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Final, cast
 
 from cerata.engine.arguments import expect_text, expect_type
 from cerata.engine.errors import InvalidInput
-
-from ..values.arguments import copied, listed
+from cerata.memory.values.arguments import copied, listed
 
 if TYPE_CHECKING:
     from cerata.engine.events import JsonValue
-
-    from ..values.frames import Frame
+    from cerata.memory.values.frames import Frame
 
 MESSAGE_KIND: Final = "message"
 """The kind of the frames of messages."""

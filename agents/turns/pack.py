@@ -13,7 +13,7 @@ PACK: Final = Pack(
         State(
             "messages",
             "messages/3/922237e714493ae3",
-            "cerata.agents.messages.projection:MessagesProjection",
+            "cerata.agents.turns.projection:MessagesProjection",
             before="vectors",
         ),
     ),

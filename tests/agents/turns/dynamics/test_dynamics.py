@@ -16,8 +16,8 @@ from cerata.agents.continuity import candidates
 from cerata.agents.continuity.candidates import KEPT, Candidate
 from cerata.agents.continuity.entropy import Entropies
 from cerata.agents.continuity.exchanges import Talk
-from cerata.agents.messages.dynamics import predictor
-from cerata.agents.messages.dynamics.features import FEATURES, Moments, Values
+from cerata.agents.turns.dynamics import predictor
+from cerata.agents.turns.dynamics.features import FEATURES, Moments, Values
 from cerata.engine.events import Draft, PutFrame, Scope
 from cerata.engine.log import Log
 from cerata.memory.batch.writer import session_of
@@ -63,7 +63,7 @@ def test_the_state_is_the_same_one_by_one_in_batches_and_from_a_checkpoint(seed:
         for part in (head // 3, head // 2):
             Fold(log, registry, last=part).save()
             assert Fold(log, registry, last=head).digests()["dynamics"] == single.digest()
-        assert store.digests()["dynamics"] == single.digest()
+        assert store.stream.digests()["dynamics"] == single.digest()
         assert store.verify().ok
 
 
@@ -71,7 +71,7 @@ def test_the_state_is_the_same_one_by_one_in_batches_and_from_a_checkpoint(seed:
 def test_two_processes_with_two_hash_seeds_agree(checkout: Path) -> None:
     lines = {
         subprocess.run(
-            [sys.executable, "-m", "tests.agents.messages.dynamics.talk", "1"],
+            [sys.executable, "-m", "tests.agents.turns.dynamics.talk", "1"],
             capture_output=True,
             text=True,
             check=True,
@@ -104,7 +104,7 @@ def test_states_as_of_an_event_are_those_of_a_store_that_stopped_there(seed: int
     with talking(seed, 60) as store:
         log = log_of(store)
         for n in sorted(drawn.sample(range(1, store.head.seq), 12)):
-            view = store.at(n).projection(Dynamics)
+            view = store.at(n).stream.projection(Dynamics)
             stopped = folded(log, n).snapshot()
             assert isinstance(stopped, Dynamics)
             for agent in ("wyatt", "doc"):
@@ -121,7 +121,7 @@ def store() -> Store:
 
 
 def surprises(store: Store, agent: str = "wyatt") -> list[int]:
-    states = store.projection(Dynamics).states(agent)
+    states = store.stream.projection(Dynamics).states(agent)
     return [each.exchange for state in states for each in state.surprises]
 
 
@@ -140,9 +140,9 @@ def test_each_ended_exchange_is_scored_once(store: Store) -> None:
 def test_an_edit_of_the_newest_message_is_no_exchange(store: Store) -> None:
     session = Agent(store, "wyatt").session("s")
     first = session.exchange("Did he call?", "No.").id
-    before = store.projection(Dynamics).states("wyatt")
+    before = store.stream.projection(Dynamics).states("wyatt")
     store.supersede(first, "Did she call at all, or was it only him that called?")
-    assert store.projection(Dynamics).states("wyatt") == before
+    assert store.stream.projection(Dynamics).states("wyatt") == before
     second = session.exchange("Who?", "Anna.").id
     assert surprises(store) == [first, second]
     store.delete(second)
@@ -185,7 +185,7 @@ def test_a_surprising_exchange_is_a_candidate_only_with_dynamics(store: Store) -
             odd = session.exchange("word " * 400, "?" * 90, created="2026-02-09").id
         assert Agent(plain, "wyatt").candidates() == []
         assert odd in [each.id for each in Agent(store, "wyatt").candidates()]
-        assert odd in store.projection(Dynamics).states("wyatt")[0].surprising
+        assert odd in store.stream.projection(Dynamics).states("wyatt")[0].surprising
         basis = store.head.seq
         session = Agent(store, "wyatt").session("s")
         session.exchange("Good.", "Fine.", created="2026-02-11")
@@ -212,8 +212,8 @@ with cerata.open(":memory:") as store:
     agent = cerata.Agent(store, "wyatt")
     agent.session("s").exchange("Did he call?", "No.")
     agent.reflect(), agent.candidates(), store.checkpoint()
-    print("dynamics" in store.digests())
-print([name for name in sys.modules if name.startswith("cerata.agents.messages.dynamics.")])
+    print("dynamics" in store.stream.digests())
+print([name for name in sys.modules if name.startswith("cerata.agents.turns.dynamics.")])
 """
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=checkout

@@ -169,7 +169,7 @@ def _alternatives(word: str) -> list[bytes]:
 
 def lexicon_file() -> LexiconFile:
     """Return the data file of the lexicon, decoded."""
-    data = (files("cerata.agents.messages") / "english.toml").read_bytes()
+    data = (files("cerata.agents.turns") / "english.toml").read_bytes()
     return msgspec.convert(tomllib.loads(data.decode()), LexiconFile)
 
 

@@ -1,6 +1,6 @@
 """Messages as the fold of Dynamics keeps them: counts without text.
 
-Owns the choice of events, which is that of `cerata.agents.messages.projection`, and the counts
+Owns the choice of events, which is that of `cerata.agents.turns.projection`, and the counts
 of a message. The stems of topics are the only words.
 """
 

@@ -1,6 +1,6 @@
 """A drawn history of two agents, for the projection of Dynamics; as a program, its digest.
 
-``python -m tests.agents.messages.dynamics.talk SEED`` prints the digest after a replay.
+``python -m tests.agents.turns.dynamics.talk SEED`` prints the digest after a replay.
 """
 
 import sys
@@ -73,10 +73,14 @@ def _act(store: Store, drawn: Random, now: datetime) -> None:
     else:
         said = " ".join(text(drawn) for _ in range(40))
         store.remember(
-            said, kind="message", role="assistant", track=agent.name, metadata={"session": "long"}
+            said,
+            kind="message",
+            role="assistant",
+            metadata={"session": "long"},
+            options=cerata.PutOptions(track=agent.name),
         )
 
 
 if __name__ == "__main__":
     with talking(int(sys.argv[1]), 120) as memory:
-        sys.stdout.write(memory.digests(replay=True)["dynamics"].hex())
+        sys.stdout.write(memory.stream.digests(replay=True)["dynamics"].hex())

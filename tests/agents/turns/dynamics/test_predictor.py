@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from blake3 import blake3
 
-from cerata.agents.messages.dynamics import predictor as predictors
-from cerata.agents.messages.dynamics.features import FEATURES, ONE, VALUE_MAX, Z_MAX, Moments
-from cerata.agents.messages.dynamics.predictor import (
+from cerata.agents.turns.dynamics import predictor as predictors
+from cerata.agents.turns.dynamics.features import FEATURES, ONE, VALUE_MAX, Z_MAX, Moments
+from cerata.agents.turns.dynamics.predictor import (
     INPUTS,
     STATES,
     Predictor,

@@ -72,8 +72,8 @@ class DynamicsState(PlainValue):
 class Dynamics(RowProjection[RowKey, RowValue]):
     """Predicts the exchanges of each agent: `open(projections=[cerata.Dynamics])` enables it.
 
-    `store.projection(cerata.Dynamics).states("wyatt")` reads it, also at a past basis. Its rows
-    begin with the tenant; their form belongs to the version.
+    `store.stream.projection(cerata.Dynamics).states("wyatt")` reads it, also at a past basis. Its
+    rows begin with the tenant; their form belongs to the version.
     """
 
     name: ClassVar[str] = NAME

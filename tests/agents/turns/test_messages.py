@@ -8,10 +8,10 @@ from itertools import chain
 import numpy as np
 import pytest
 
-from cerata.agents.messages.lexicon import SIGNS, english_lexicon
-from cerata.agents.messages.line import Line, group_of
-from cerata.agents.messages.projection import MessagesProjection, simhashes
-from cerata.agents.messages.reader import MessagesAt
+from cerata.agents.turns.lexicon import SIGNS, english_lexicon
+from cerata.agents.turns.line import Line, group_of
+from cerata.agents.turns.projection import MessagesProjection, simhashes
+from cerata.agents.turns.reader import MessagesAt
 from cerata.engine.events import DEFAULT_SCOPE, DeleteFrame, Erased, EventBody, PutFrame, Scope
 from cerata.projections.columnar.scopes import Reach
 from cerata.projections.fulltext.analyzer import terms, words

@@ -5,8 +5,8 @@ import re
 import pytest
 from blake3 import blake3
 
-from cerata.agents.messages import lexicon
-from cerata.agents.messages.lexicon import (
+from cerata.agents.turns import lexicon
+from cerata.agents.turns.lexicon import (
     COUNT_MAX,
     PATTERNS,
     SIGNS,

@@ -1,0 +1,28 @@
+"""Groups of reads that a handle of a store and one of a view have alike, such as ``graph``.
+
+Leaves out the reads themselves, which are classes of their rooms, and the handles (`view`,
+`handles`).
+"""
+
+from .facts.reads import FactGraphReads
+from .frames.history_reads import HistoryReads
+from .frames.log_reads import AuditReads
+from .frames.reads import FileReads
+from .frames.timeline_reads import TimelineReads
+from .graph.reads import GraphReads
+from .links.reads import LinkReads
+from .links.why_reads import WhyReads
+from .recall_reads import RecallReads
+from .search.reads import SourceReads
+
+
+class GraphGroup(FactGraphReads, LinkReads, WhyReads, GraphReads):
+    """The reads of facts, entities and links."""
+
+
+class HistoryGroup(HistoryReads, AuditReads, TimelineReads, RecallReads):
+    """The reads of the past, and of frames in order of time."""
+
+
+class FileGroup(FileReads, SourceReads):
+    """The reads of contents and documents."""
