@@ -157,7 +157,7 @@ class FileCommands(Writer):
             from .folder import remember_files
 
         if _moved:
-            refuse("remember", _moved)
+            refuse("files.remember", _moved)
         checked("options", options, PutOptions)
         check_unused("files.remember", options, _NOT_OF_FILES)
         if self._session.in_transaction:

@@ -57,57 +57,60 @@ def moved_to(kind: str, name: str) -> str:
     return lacks if new is None else f"{lacks}: use {kind.lower()}.{new} (docs/renamed.md)"
 
 
-_PUT: Final = {
-    **dict.fromkeys(("embedding", "embeddings"), "vectors=cerata.Vectors(dense=…)"),
-    "space": "vectors=cerata.Vectors(space=…)",
-    **dict.fromkeys(("token_embedding", "token_embeddings"), "vectors=cerata.Vectors(tokens=…)"),
-    "tokens_space": "vectors=cerata.Vectors(tokens_space=…)",
-    **{
-        name: f"options=cerata.PutOptions({name}=…)"
-        for name in (
-            *("labels", "track", "parent", "content_dates", "created", "expires", "search_text"),
-            *("replace", "because", "embed_limit", "scope", "actor", "key"),
-        )
-    },
-}
-_ASKED: Final = {
-    **{name: _PUT[name] for name in ("embedding", "space", "token_embedding", "tokens_space")},
-    **{
-        name: f"vectors=cerata.Vectors({name}=…)"
-        for name in ("token_weights", "approximate", "min_cosine")
-    },
-    "include_superseded": "where=cerata.Filter(include_superseded=…)",
-    "include_deleted": "where=cerata.Filter(include_deleted=…)",
-    "when": "where=cerata.Filter(content=…)",
-}
+def _fields(argument: str, value: str, names: str) -> dict[str, str]:
+    """Return the new place of keywords that are fields of a value now, by their old names.
+
+    >>> _fields("page", "Page", "offset")
+    {'offset': 'page=cerata.Page(offset=…)'}
+    """
+    pairs = (name.split("=") for name in names.split())
+    return {old: f"{argument}=cerata.{value}({(new or [old])[0]}=…)" for old, *new in pairs}
+
+
+_ASKED: Final = _fields(
+    "vectors",
+    "Vectors",
+    "embedding=dense space token_embedding=tokens tokens_space token_weights approximate",
+) | _fields("where", "Filter", "when=content include_superseded")
+_CLOSED: Final = _fields("where", "Filter", "include_superseded include_deleted")
 
 KEYWORDS: Final = {
-    "put_frame": _PUT,
-    "put_frames": _PUT,
-    "remember": _PUT,
-    "assert_fact": {
-        name: f"options=cerata.FactOptions({name}=…)"
-        for name in ("assumptions", "because", "scope", "actor", "key")
-    },
+    "put_frame": _fields(
+        "vectors", "Vectors", "embedding=dense space token_embedding=tokens tokens_space"
+    )
+    | _fields(
+        "options",
+        "PutOptions",
+        "labels track parent content_dates created expires search_text replace because scope actor"
+        " key",
+    ),
+    "put_frames": _fields(
+        "vectors", "Vectors", "embeddings=dense space token_embeddings=tokens tokens_space"
+    )
+    | _fields("options", "PutOptions", "expires scope actor key"),
+    "remember": _fields(
+        "options",
+        "PutOptions",
+        "labels track parent content_dates created expires embed_limit scope actor",
+    ),
+    "files.remember": _fields("options", "PutOptions", "labels embed_limit scope actor"),
+    "assert_fact": _fields("options", "FactOptions", "assumptions because scope actor key"),
     "search": _ASKED
-    | {name: f"page=cerata.Page({name}=…)" for name in ("offset", "after", "group_by")}
+    | _CLOSED
+    | _fields("vectors", "Vectors", "min_cosine")
+    | _fields("page", "Page", "offset after group_by")
     | {"min_score": "floor=…"},
     "recall": _ASKED
-    | {
-        name: f"layout=cerata.Layout({name}=…)"
-        for name in ("entry_tokens", "form", "order", "framing", "neighbours")
-    }
-    | {name: f"profile=cerata.Ranking({name}=…)" for name in ("mode", "rerank")}
-    | {"actor": "record=cerata.WriteOptions(actor=…)"},
-    "frames": {name: _ASKED[name] for name in ("include_superseded", "include_deleted")},
-    "timeline": {name: _ASKED[name] for name in ("include_superseded", "include_deleted")},
-    "open": {
-        name: f"options=cerata.OpenOptions({name}=…)"
-        for name in (
-            *("shared", "require_scope", "salvage", "sync", "lock_timeout", "ring_bytes"),
-            "cache_bytes",
-        )
-    },
+    | _fields("layout", "Layout", "entry_tokens form order framing neighbours")
+    | _fields("profile", "Ranking", "mode rerank")
+    | _fields("record", "WriteOptions", "actor"),
+    "frames": _CLOSED,
+    "timeline": _CLOSED,
+    "open": _fields(
+        "options",
+        "OpenOptions",
+        "shared require_scope salvage sync lock_timeout ring_bytes cache_bytes",
+    ),
 }
 """The keywords of a call that moved into a value, and what to pass in place of each."""
 

@@ -1,7 +1,9 @@
 """Values in place of lists of parameters: what a call refuses, and how many parameters it has."""
 
 import inspect
+import re
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import Any, cast
 
 import numpy as np
@@ -25,6 +27,7 @@ from cerata import (
 )
 from cerata.memory.handles import StoreHandle
 from cerata.memory.values import options
+from cerata.memory.values.renamed import KEYWORDS
 from cerata.memory.view import ViewHandle
 
 VALUES = (WriteOptions, PutOptions, FactOptions, Vectors, Page, Ranking, Layout, OpenOptions)
@@ -300,3 +303,36 @@ def test_each_value_is_public_and_has_a_default_of_each_field() -> None:
         assert getattr(cerata, kind.__name__) is kind
         assert kind() is not None
     assert PutOptions() == options.PUT
+
+
+# --- keywords that moved -------------------------------------------------------------------------
+
+MOVED = [(call, name) for call, names in KEYWORDS.items() for name in names]
+HOMES = {"timeline": "history.timeline"}
+"""The calls of the table that have a handle, and no other name."""
+GIVEN: dict[str, tuple[str, ...]] = {"assert_fact": ("ann", "likes", "tea"), "timeline": ()}
+"""The arguments that each call needs; a text for the rest."""
+
+
+@pytest.mark.parametrize(("call", "name"), MOVED)
+def test_an_old_keyword_is_refused_with_a_place_that_the_call_takes(
+    store: Store, call: str, name: str
+) -> None:
+    """The table named fields that the call refuses, and values that it does not take."""
+    function = cerata.open if call == "open" else attrgetter(HOMES.get(call, call))(store)
+    new = KEYWORDS[call][name]
+    with pytest.raises(InvalidInput, match=re.escape(f"{call}() has no {name}=")) as caught:
+        function(*GIVEN.get(call, ("text",)), **{name: None})
+    assert new in str(caught.value.remedy)
+    argument, _, value = new.partition("=")
+    assert argument in inspect.signature(function).parameters
+    if value != "…":
+        kind, _, field = value.removeprefix("cerata.").partition("(")
+        field = field.removesuffix("=…)")
+        assert field in inspect.signature(getattr(cerata, kind)).parameters
+        assert field not in UNUSED.get(call, (None, {}))[1]
+
+
+def test_a_keyword_that_never_was_is_unknown(store: Store) -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'embedding'"):
+        cast("Any", store.remember)("text", embedding=[1.0])
