@@ -4,6 +4,8 @@ Leaves out the reads themselves, which are classes of their rooms, and the handl
 `handles`).
 """
 
+from typing import TYPE_CHECKING, NoReturn
+
 from .facts.reads import FactGraphReads
 from .frames.history_reads import HistoryReads
 from .frames.log_reads import AuditReads
@@ -22,6 +24,12 @@ class GraphGroup(FactGraphReads, LinkReads, WhyReads, GraphReads):
 
 class HistoryGroup(HistoryReads, AuditReads, TimelineReads, RecallReads):
     """The reads of the past, and of frames in order of time."""
+
+    if not TYPE_CHECKING:
+
+        def __call__(self, *_: object, **__: object) -> NoReturn:
+            """Name the new place: `history` was a call, and is the name of a handle now."""
+            raise TypeError("history() moved: use history.of() (docs/renamed.md)")
 
 
 class FileGroup(FileReads, SourceReads):
