@@ -6,7 +6,9 @@ such as `messages(store, track="chat-1")` take the store first. Read first: `age
 `slot`.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from cerata.engine.late import late_names
 
 if TYPE_CHECKING:
     from .growth.commands import judge
@@ -15,19 +17,11 @@ if TYPE_CHECKING:
 
 __all__ = ["access", "accesses", "judge", "messages", "record_access", "remember_messages"]
 
-_HOMES: Final = {
-    **dict.fromkeys(("access", "accesses", "record_access"), "cerata.agents.turns.uses"),
-    **dict.fromkeys(("messages", "remember_messages"), "cerata.agents.turns.conversations"),
-    "judge": "cerata.agents.growth.commands",
-}
-
-
-def __getattr__(name: str) -> object:
-    """Load a call with its first use: packs of this room are read without it."""
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    call: object = getattr(import_module(home), name)
-    return call
+__getattr__ = late_names(
+    __name__,
+    {
+        **dict.fromkeys(("access", "accesses", "record_access"), "turns.uses"),
+        **dict.fromkeys(("messages", "remember_messages"), "turns.conversations"),
+        "judge": "growth.commands",
+    },
+)

@@ -30,6 +30,11 @@ PACKS = (
     "agents.turns",
     "agents",
     "packs.plots",
+    "packs.tuning",
+    "packs.experiments",
+    "integrations.importers",
+    "integrations.mcp",
+    "fault_injection.command",
 )
 """The packs that Cerata ships, in the order in which their states are saved."""
 

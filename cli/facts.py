@@ -5,42 +5,47 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Final
 
-import cerata
 from cerata.engine.errors import InvalidInput
+from cerata.engine.late import late
+from cerata.engine.verbs import ACTOR, LISTS, Arg, Option, Verb, identifier
 
-from .files import form_of, write_picture
 from .options import (
     FACT_SOURCES,
     OBJECT_KINDS,
     changing,
     check_goes_with,
     count_of,
-    file_of,
     reading,
     view_of,
     writing,
 )
-from .verb import ACTOR, COUNT, LISTS, REASONS, Arg, Option, Verb, identifier
+from .shared_options import COUNT, REASONS
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     from cerata.engine.events import JsonValue
     from cerata.memory.facts.changes import FactChange
     from cerata.memory.store import Store
+    from cerata.memory.values import options as value_options
     from cerata.memory.values.facts import Contradiction, EvidenceText, Fact, FactObject, Period
     from cerata.memory.view import View
 
     from .output import Output
+
+    Drawing = Callable[[View, Sequence[Fact]], Mapping[str, JsonValue]]
+    """A function that draws the printed facts, and returns more of the answer."""
+else:
+    value_options = late("cerata.memory.values.options")
 
 VERBS: Final = (
     Verb(
         "list",
         "facts",
         "print facts, with the periods when they are true",
-        "facts:run_list",
+        "cerata.cli.facts:run_list",
         (
             Arg("subject", "an entity's name", "?", metavar="SUBJECT"),
             Option("--predicate NAME", "only facts with this predicate"),
@@ -52,7 +57,6 @@ VERBS: Final = (
             Option("--evidence", "print the evidence of each fact, too"),
             Option("--invalid", "include facts that links make invalid"),
             Option("--conflicts", "print contradictions, in pairs"),
-            Option("--plot FILE", "draw the facts, too, as .svg or .png"),
             COUNT,
             *LISTS,
         ),
@@ -63,7 +67,6 @@ VERBS: Final = (
             "alice --evidence",
             "--matching 'where does Alice live?'",
             "--conflicts",
-            "alice --ended --retracted --plot alice.svg",
         ),
         page="facts.md",
     ),
@@ -71,7 +74,7 @@ VERBS: Final = (
         "assert",
         "facts",
         "assert that a fact is true, also instead of a wrong fact",
-        "facts:run_assert",
+        "cerata.cli.facts:run_assert",
         (
             Arg("subject", "an entity's name; with --instead no word", "?", metavar="SUBJECT"),
             Arg("predicate", "the property or relation", "?", metavar="PREDICATE"),
@@ -112,7 +115,7 @@ VERBS: Final = (
         "retract",
         "facts",
         "retract facts; earlier views keep them",
-        "facts:run_retract",
+        "cerata.cli.facts:run_retract",
         (Arg("facts", "ids of facts", "+", type=identifier, metavar="FACT"), *REASONS),
         ("12", "12 13"),
         page="facts.md",
@@ -128,17 +131,11 @@ _COLUMNS_MAX = {"subject": 24, "predicate": 20, "object": 28}
 """Most characters of a column: longer texts are cut in the table, not in --json."""
 
 
-def run_list(options: Namespace, output: Output) -> int:
+def run_list(options: Namespace, output: Output, draw: Drawing | None = None) -> int:
     """Print facts as a table, oldest first, or contradictions in two lines each."""
     from cerata.memory.values.words import counted
 
     count = count_of(options)
-    plot: str | None = options.plot
-    form = None if plot is None else form_of(plot)
-    if form is not None and options.conflicts:
-        raise InvalidInput(
-            "--conflicts does not go with --plot", remedy="Remove --conflicts or --plot."
-        )
     _refuse_together(options)
     with reading(options) as store:
         view = view_of(store, options)
@@ -155,14 +152,8 @@ def run_list(options: Namespace, output: Output) -> int:
             _hint(view, options, output)
         rows = [_as_json(fact, view if options.evidence else None) for fact in page]
         answer: dict[str, JsonValue] = {"basis": view.basis, "facts": rows}
-        if plot is not None and form is not None and page:
-            title = options.subject or options.predicate or "Facts"
-            from cerata.packs.plots import draw_facts
-
-            picture = draw_facts(view, page, title=title, form=form)
-            write_picture(plot, picture, file_of(options))
-            output.line(f"drawn: {plot}", style="dim")
-            answer["plot"] = plot
+        if draw is not None and page:
+            answer |= draw(view, page)
         output.result(answer, items="facts")
     return 0
 
@@ -401,7 +392,9 @@ def _assert(options: Namespace, output: Output) -> int:
             confidence=1.0 if options.confidence is None else options.confidence,
             source=options.source or "observed",
             evidence=options.evidence,
-            options=cerata.FactOptions(assumptions=options.assumption, because=options.because),
+            options=value_options.FactOptions(
+                assumptions=options.assumption, because=options.because
+            ),
         )
         fact = store.graph.fact(receipt.id)
         _print_change("+", fact, output, "" if receipt.added else ", unchanged")

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from cerata.memory.frames.audit import Audit
     from cerata.memory.frames.diff import Change, Diff
     from cerata.memory.values.text_diff import DiffLine
-    from cerata.packs.plots.canvas import Form
 
 STREAM: Final = "-"
 
@@ -129,19 +128,6 @@ def write_picture(name: str, picture: bytes, memory: str | None) -> None:
 def write_page(name: str, page: str, memory: str | None) -> None:
     """Write a page of HTML, and replace any file of that name; see `write_picture`."""
     write_picture(name, page.encode(), memory)
-
-
-def form_of(name: str) -> Form:
-    """Return the form of a picture by its file's name. Raises `InvalidInput`."""
-    from cerata.packs.plots.canvas import FORMS
-
-    for form in FORMS:
-        if name.lower().endswith(f".{form}"):
-            return form
-    raise InvalidInput(
-        f"The name of a picture must end in .svg or .png, not be {name}",
-        remedy="Pass a name such as facts.svg.",
-    )
 
 
 def _beside(path: Path) -> Path:

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from cerata.engine.errors import InvalidInput
+from cerata.engine.verbs import ACTOR, LISTS, Arg, Option, Verb, identifier
 
 from .options import (
     changing,
@@ -21,7 +22,7 @@ from .options import (
     view_of,
     where_of,
 )
-from .verb import ACTOR, CLOSED, FILTERS, LISTS, Arg, Option, Verb, identifier
+from .shared_options import CLOSED, FILTERS
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -47,7 +48,7 @@ VERBS: Final = (
         "show",
         "everyday",
         "print whole frames",
-        "frames:run_show",
+        "cerata.cli.frames:run_show",
         (
             Arg("ids", "ids of frames, as in search and log", "+", type=identifier, metavar="ID"),
             *LISTS,
@@ -58,7 +59,7 @@ VERBS: Final = (
         "list",
         "everyday",
         "list frames, newest first, or by a time, a use or a value",
-        "frames:run_list",
+        "cerata.cli.frames:run_list",
         (
             Arg("ids", "with --by access: ids of frames", "*", type=identifier, metavar="ID"),
             Option(
@@ -250,8 +251,10 @@ def print_frame(frame: Frame, time: datetime, output: Output) -> None:
 
 def _list_access(options: Namespace, output: Output) -> int:
     """Print counts, one frame a line, the most used first."""
-    from cerata import agents
+    from cerata.engine.events import AccessFrames
     from cerata.engine.unreadable import frame_place, readable
+    from cerata.memory.frames.access import access_of, all_access
+    from cerata.memory.snapshot.reader import snapshot_of
 
     count = count_of(options)
     if options.record and options.at is not None:
@@ -259,14 +262,19 @@ def _list_access(options: Namespace, output: Output) -> int:
             "--record works at the newest point only, not with --at",
             remedy="Remove --at or --record.",
         )
+    if options.record and not options.ids:
+        raise InvalidInput(
+            "--record needs at least one frame", remedy="Pass the ids of the frames that were used."
+        )
     with changing(options, output) if options.record else reading(options) as store:
         if options.record:
-            agents.record_access(store, *options.ids)
+            store.append(AccessFrames(frames=tuple(dict.fromkeys(options.ids))))
         view = view_of(store, options)
+        snapshot = snapshot_of(view)
         accesses = (
-            [agents.access(view, number) for number in options.ids]
+            [access_of(snapshot, snapshot.id_of(number)) for number in options.ids]
             if options.ids
-            else agents.accesses(view)
+            else all_access(snapshot)
         )
         page = accesses if options.ids else accesses[:count]
         is_whole = len(page) == len(accesses)

@@ -6,11 +6,12 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from cerata.engine.errors import InvalidInput
+from cerata.engine.verbs import LISTS, Arg, Option, Verb
 
 from .facts import when_text
 from .frames import bars_over, unread_of
 from .options import check_goes_with, reading, view_of
-from .verb import HTML, LISTS, Arg, Option, Verb
+from .shared_options import HTML
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -35,14 +36,14 @@ VERBS: Final = (
         "diff",
         "time",
         "list the changes between two points",
-        "history:run_diff",
+        "cerata.cli.history:run_diff",
         (
             Arg("start", "a seq, a tag, HEAD~n, or a time", metavar="FROM"),
             Arg("end", "a point, written like FROM (HEAD)", "?", default="HEAD", metavar="TO"),
             Option(
                 "--valid-at TIME",
                 "only facts true at a time, or at one time for FROM and another for TO",
-                count="+",
+                times="+",
             ),
             Option("--query TEXT", "also the results that changed rank"),
             Option("-k K", "how many results to compare (10)", type=int, default=10),
@@ -62,7 +63,7 @@ VERBS: Final = (
         "history",
         "time",
         "list the versions of a frame, or the events of a fact, entity or link",
-        "history:run_history",
+        "cerata.cli.history:run_history",
         (
             Arg("id", "id of a frame, fact or link, or the name of an entity", metavar="ID"),
             Option("--entity", "ID is a name, also if it is a number"),

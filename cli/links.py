@@ -5,25 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from cerata.engine.errors import InvalidInput
+from cerata.engine.verbs import ACTOR, AT, LISTS, Arg, Option, Verb, identifier
 
 from .facts import when_text
-from .files import form_of, write_picture
 from .options import (
     DIRECTIONS,
     LINK_KINDS,
     changing,
     check_goes_with,
     count_of,
-    file_of,
     reading,
     view_of,
     where_of,
 )
-from .verb import ACTOR, AT, COUNT, FILTERS, LISTS, Arg, Option, Verb, identifier
+from .shared_options import COUNT, FILTERS
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     from cerata.engine.events import JsonValue
@@ -33,16 +32,18 @@ if TYPE_CHECKING:
     from cerata.memory.values.graph import Cooccurrence, FactPath, Neighbour
     from cerata.memory.values.links import Link
     from cerata.memory.view import View
-    from cerata.packs.plots.canvas import Form
 
     from .output import Output
+
+    Drawing = Callable[[View], Mapping[str, JsonValue]]
+    """A function that draws the neighbourhood, and returns more of the answer."""
 
 VERBS: Final = (
     Verb(
         "link",
         "facts",
         "link a fact to another fact, or to a frame, or remove a link",
-        "links:run_link",
+        "cerata.cli.links:run_link",
         (
             Arg("fact", "id of the fact", "?", type=identifier, metavar="FACT"),
             Arg("kind", ", ".join(LINK_KINDS), "?", choices=LINK_KINDS, metavar="KIND"),
@@ -58,7 +59,7 @@ VERBS: Final = (
         "why",
         "facts",
         "explain why a fact stands, or does not",
-        "links:run_why",
+        "cerata.cli.links:run_why",
         (
             Arg("fact", "id of the fact", type=identifier, metavar="FACT"),
             Option("--depth COUNT", "most levels (16)", type=int, default=16),
@@ -71,7 +72,7 @@ VERBS: Final = (
         "graph",
         "facts",
         "print the neighbours of an entity, and paths between entities",
-        "links:run_graph",
+        "cerata.cli.links:run_graph",
         (
             Arg("entity", "name of the entity", metavar="ENTITY"),
             Option(
@@ -90,7 +91,6 @@ VERBS: Final = (
                 default="both",
             ),
             Option("--valid-at TIME", "only facts true at this time"),
-            Option("--plot FILE", "draw the neighbourhood, as .svg or .png"),
             COUNT,
             *LISTS,
         ),
@@ -99,7 +99,6 @@ VERBS: Final = (
             "alice --hops 3 --valid-at 2024-01-01",
             "alice --to acme",
             "alice --together --at HEAD~10",
-            "alice --hops 2 --plot alice.svg",
         ),
         page="graph.md",
     ),
@@ -107,7 +106,7 @@ VERBS: Final = (
         "extract",
         "facts",
         "find facts in the text of frames",
-        "links:run_extract",
+        "cerata.cli.links:run_extract",
         (
             Arg("ids", "ids of frames (all current frames)", "*", type=identifier, metavar="ID"),
             Option("--dry-run", "print the facts; write nothing"),
@@ -180,13 +179,9 @@ _PREDICATE_MAX: Final = 20
 """Most characters of a cell: longer texts are cut in the table, not in --json."""
 
 
-def run_graph(options: Namespace, output: Output) -> int:
+def run_graph(options: Namespace, output: Output, draw: Drawing | None = None) -> int:
     """Print neighbours, a walk, paths to another entity, or entities in the same frames."""
     count = count_of(options)
-    plot: str | None = options.plot
-    form = None if plot is None else form_of(plot)
-    if form is not None and (options.together or options.to is not None):
-        raise InvalidInput("--plot does not go with --to or --together", remedy="Remove --plot.")
     with reading(options) as store:
         view = view_of(store, options)
         name, answer = _answer(view, options)
@@ -200,26 +195,10 @@ def run_graph(options: Namespace, output: Output) -> int:
             _hint(view, options, output)
         items: list[JsonValue] = [item.to_dict() for item in page]
         result: dict[str, JsonValue] = {"basis": view.basis, "entity": options.entity, name: items}
-        if plot is not None and form is not None and answer:
-            write_picture(plot, _drawn(view, options, form), file_of(options))
-            output.line(f"drawn: {plot}", style="dim")
-            result["plot"] = plot
+        if draw is not None and answer:
+            result |= draw(view)
         output.result(result, items=name)
     return 0
-
-
-def _drawn(view: View, options: Namespace, form: Form) -> bytes:
-    from cerata.packs.plots import draw_graph
-
-    return draw_graph(
-        view,
-        options.entity,
-        hops=options.hops or 1,
-        predicate=options.predicate,
-        direction=options.direction,
-        valid_at=options.valid_at,
-        form=form,
-    )
 
 
 def _answer(

@@ -6,11 +6,12 @@ from functools import partial
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Final, cast
 
-import cerata
+from cerata import __version__
 from cerata.engine.errors import InvalidInput, NotFound
+from cerata.engine.verbs import AT, LISTS, Option, Verb, seconds
 
 from .options import check_goes_with, count_of, file_of, reading, view_of
-from .verb import AT, EVENTS, LISTS, Option, Verb, seconds
+from .shared_options import EVENTS
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -26,7 +27,7 @@ VERBS: Final = (
         "log",
         "everyday",
         "list events, newest first, or report the changes",
-        "log:run_log",
+        "cerata.cli.log:run_log",
         (
             Option("-n COUNT", "how many (20); not with the report", type=int),
             Option("--oneline", "print one event per line"),
@@ -54,7 +55,7 @@ VERBS: Final = (
         "info",
         "everyday",
         "print the file's sizes by part, head and ledger",
-        "log:run_info",
+        "cerata.cli.log:run_info",
         (Option("--head", "print the head as a text to store elsewhere"), AT),
         (
             "",
@@ -68,7 +69,7 @@ VERBS: Final = (
         "follow",
         "time",
         "print events as they are written",
-        "log:run_follow",
+        "cerata.cli.log:run_follow",
         (
             Option(
                 "--after POSITION",
@@ -327,7 +328,7 @@ def run_welcome(options: Namespace, output: Output) -> int:
         output.line(f"{name:<7} {value}")
     output.result(
         {
-            "cerata": cerata.__version__,
+            "cerata": __version__,
             "what": description,
             "file": file,
             "next": list[JsonValue](commands),

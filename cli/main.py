@@ -7,7 +7,6 @@ the version, completion and errors of usage load no part of the engine; a verb's
 
 from __future__ import annotations
 
-import importlib
 import io
 import os
 import sys
@@ -16,14 +15,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from cerata.engine.errors import CerataError, Locked, StorageFailed, UnreadableItem
+from cerata.engine.packs import target
 
 from .output import Output
 from .parser import answer_shell, is_shell_asking, parser
+from .verbs import add_packs_in, function_of
 from .visible_text import visible
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from cerata.engine.environment import Environment
 
@@ -46,11 +47,12 @@ def main(arguments: Sequence[str] | None = None, environment: Environment | None
             # A terminal without a character shows its code; the answer is printed anyway.
             stream.reconfigure(errors="backslashreplace")
     try:
-        top = parser(() if is_shell_asking() else words)
-        answer_shell(top)
+        if is_shell_asking():
+            answer_shell()
         options: Namespace | Exception
         try:
-            options = top.parse_args(words)
+            add_packs_in(words)
+            options = parser(words).parse_args(words)
         except Exception as error:  # noqa: BLE001 - `execute` raises it again and prints it
             options = error
         return execute(words, options, environment)
@@ -110,7 +112,7 @@ def _answer(
         output = Output(as_json=options.json, as_lines=options.jsonl, pages=options.pages)
         with warnings.catch_warnings():
             _print_unreadable(output)
-            code = _function_of(options.run)(options, output)
+            code: int = target(function_of(options))(options, output)
     except CerataError as error:
         output.error(_with_holders(error) if isinstance(error, Locked) else error)
         return error.exit_code
@@ -149,15 +151,6 @@ def _print_unreadable(output: Output) -> None:
 
     warnings.simplefilter("always", UnreadableItem)
     warnings.showwarning = print_note
-
-
-def _function_of(run: str) -> Callable[[Namespace, Output], int]:
-    """Return the function of a verb, such as ``search:run_recall``."""
-    module, _, name = run.partition(":")
-    function: Callable[[Namespace, Output], int] = getattr(
-        importlib.import_module(f"{__package__}.{module}"), name
-    )
-    return function
 
 
 def _with_holders(error: Locked) -> Locked:

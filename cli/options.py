@@ -10,17 +10,17 @@ import json
 import os
 import re
 import sys
-from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-import cerata
-from cerata.engine.errors import CerataError, InvalidInput, NotFound
+from cerata.engine.errors import InvalidInput, NotFound
+from cerata.engine.late import late
 from cerata.engine.loading import loading
-from cerata.engine.packs import saved_names, shipped_packs
+from cerata.engine.packs import saved_names
 
 from .parser import did_you_mean
+from .verbs import packs_named
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -29,20 +29,21 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
     from cerata.engine.events import JsonValue, ScopeValue
-    from cerata.engine.packs import Pack
+    from cerata.memory import store as memory_store
     from cerata.memory.store import Store
+    from cerata.memory.values import options as value_options
     from cerata.memory.view import View
     from cerata.projections.frames.filters import Filter
     from cerata.retrieval.ranking.profile import Profile
 
     from .output import Output
 
+else:
+    memory_store = late("cerata.memory.store")
+    value_options = late("cerata.memory.values.options")
 
-CLIENTS: Final = ("claude-code", "claude-desktop", "cursor", "vscode")
 DIRECTIONS: Final = ("out", "in", "both")
 FACT_SOURCES: Final = ("observed", "inferred", "hypothesis", "synthetic")
-_OF_PACKS: Final = (kind for pack in shipped_packs() for kind in pack.importers)
-IMPORTERS: Final = ("jsonl", *sorted(("chroma", "graphiti", "mem0", *_OF_PACKS)))
 
 LINK_KINDS: Final = (
     "assumes",
@@ -241,16 +242,6 @@ def profile_from(value: str | None) -> str | Profile | None:
         raise InvalidInput(f"The file is not JSON: {error}", where=value, remedy=remedy) from error
 
 
-def add_current_folder() -> None:
-    """Let modules be imported from the current folder, after all installed ones.
-
-    The folder may hold files of strangers: none of them takes the place of an installed module.
-    """
-    folder = os.getcwd()
-    if folder not in sys.path:
-        sys.path.append(folder)
-
-
 DEFAULT_FILE: Final = "memory.cera"
 """The file that a writing verb creates if none is named or present."""
 
@@ -298,40 +289,19 @@ def embedder_of(options: Namespace) -> str | None:
     return name
 
 
-def packs_of(options: Namespace) -> list[Pack]:
-    """Return the packs of ``--pack``: the value `PACK` of each module.
-
-    Raises:
-        InvalidInput: a module cannot be imported, or has no pack.
-    """
-    found: list[Pack] = []
-    for name in options.pack:
-        add_current_folder()
-        try:
-            with loading(name):
-                pack = import_module(name).PACK
-        except (MemoryError, CerataError):
-            raise
-        except Exception as error:
-            raise InvalidInput(
-                f"--pack {name} names no pack: {error}",
-                remedy="Name a module that can be imported and has a value PACK.",
-            ) from error
-        found.append(pack)
-    return found
-
-
 def _opened(path: str, options: Namespace, **named: Any) -> Store:
     """Open a store as `cerata.open` does; its modules are loaded when the verb uses them."""
     from cerata.memory.resident_modules import loading_late
 
     with loading_late():
-        return cerata.open(
+        return memory_store.open_store(
             path,
             scope=scope_of(options),
             environment=options.environment,
-            packs=packs_of(options),
-            options=cerata.OpenOptions(shared=options.shared, lock_timeout=options.lock_timeout),
+            packs=packs_named(options.pack),
+            options=value_options.OpenOptions(
+                shared=options.shared, lock_timeout=options.lock_timeout
+            ),
             **named,
         )
 

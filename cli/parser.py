@@ -1,125 +1,40 @@
 """Parsers, help and completion of all verbs, from their data; and errors with the nearest name.
 
 Example: ``parser(["file", "verify"])`` has one verb, and ``parser()`` all verbs, which takes far
-longer. Leaves out the verbs' functions. Loads no engine, so help, errors of usage and completion
-answer at once; tests/cli/test_startup.py counts the modules.
+longer. Leaves out the table of verbs (`verbs`), and their functions. Loads no engine, so help,
+errors of usage and completion answer at once; tests/cli/test_startup.py counts the modules.
 """
 
 from __future__ import annotations
 
 import argparse
 import difflib
-import importlib
 import os
 import re
 import textwrap
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-import cerata
-from cerata.engine.errors import InvalidInput
+from cerata import __version__
+from cerata.engine.errors import CerataError, InvalidInput
+from cerata.engine.packs import target
+from cerata.engine.verbs import EVERYDAY, Arg, Option, Verb, seconds
 
-from .verb import EVERYDAY, GROUPS, SCOPE, Arg, Option, Verb, memories, seconds
-
-MODULES: Final[Mapping[str, Mapping[str, str]]] = {
-    EVERYDAY: {
-        "put": "writes",
-        "remember": "writes",
-        "recall": "search",
-        "search": "search",
-        "show": "frames",
-        "list": "frames",
-        "update": "writes",
-        "delete": "writes",
-        "log": "log",
-        "info": "log",
-    },
-    "facts": {
-        **dict.fromkeys(("list", "assert", "retract"), "facts"),
-        **dict.fromkeys(("link", "why", "graph", "extract"), "links"),
-    },
-    "time": {
-        **dict.fromkeys(("diff", "history"), "history"),
-        **dict.fromkeys(("bisect", "fork"), "points"),
-        "tag": "writes",
-        "follow": "log",
-        "restore": "writes",
-        "explain": "explain",
-    },
-    "agents": {
-        **dict.fromkeys(("runs", "slots", "refs", "proposals", "judge"), "agents"),
-        **dict.fromkeys(("talk", "assemble", "reflect"), "talk"),
-    },
-    "file": {
-        **dict.fromkeys(("verify", "backup"), "upkeep"),
-        **dict.fromkeys(("export", "import"), "exchange"),
-        **dict.fromkeys(("maintain", "compact", "doctor"), "upkeep"),
-    },
-    "admin": {
-        "mcp": "admin",
-        "tour": "tour",
-        "tune": "admin",
-        "completion": "admin",
-        "crash-test": "crash_test",
-    },
-}
-"""The verbs of each group in the order of the help, and the module of each."""
-
-RENAMED: Final[Mapping[str, str]] = {
-    "access": "list --by access",
-    "approve": "agents judge approve",
-    "audit": "log --who",
-    "bench": "python -m benchmarks",
-    "blame": "time history --by-field",
-    "checkpoint": "file maintain --only checkpoint",
-    "correct": "facts assert --instead",
-    "embed": "file maintain --only embed",
-    "frames": "list",
-    "handoff": "agents talk --show handoff",
-    "head": "info --head",
-    "rebuild": "file maintain --only rebuild",
-    "ref": "agents refs",
-    "reject": "agents judge reject",
-    "repair": "file doctor --repair",
-    "rerun recall": "time explain --again",
-    "rerun run": "agents runs --again",
-    "rerun --compare": "time explain --again --compare",
-    "revoke": "agents judge revoke",
-    "sessions": "agents talk --show sessions",
-    "slot": "agents slots",
-    "standing": "agents talk --show standing",
-    "summaries": "agents talk --show summaries",
-    "supersede": "update --text",
-    "sweep": "file maintain --only sweep",
-    "threads": "agents talk --show threads",
-    "timeline": "list --by content",
-    "topics": "agents talk --show topics",
-    "unlink": "facts link --remove",
-    "values": "list --by",
-}
-"""Names of earlier builds, and their words now; a verb that only got a group is not here."""
-
-MEANT: Final[Mapping[str, tuple[str, ...]]] = {
-    **dict.fromkeys(("forget", "remove", "rm", "hide"), ("delete", "facts retract")),
-    **dict.fromkeys(("erase", "purge", "prune", "vacuum"), ("delete", "file compact")),
-    **dict.fromkeys(("undelete", "undo"), ("time restore",)),
-    **dict.fromkeys(("add", "save", "store", "note"), ("put", "remember")),
-    "ls": ("list", "facts list"),
-    **dict.fromkeys(("get", "cat", "read"), ("show",)),
-    **dict.fromkeys(("find", "query", "ask"), ("recall", "search")),
-    **dict.fromkeys(("edit", "replace"), ("update",)),
-    "assert_fact": ("facts assert",),
-    "changes": ("time diff", "log"),
-    "status": ("info",),
-    "check": ("file verify", "file doctor"),
-}
-"""Names of other programs and of the tools of MCP, and the verbs that do their work.
-
-The nearest spelling of "forget" is "correct".
-"""
+from .shared_options import SCOPE
+from .verbs import (
+    MEANT,
+    add_packs_in,
+    groups,
+    names_in,
+    renamed,
+    renamed_verbs,
+    verb_named,
+    verb_words,
+    verbs_of,
+)
 
 _DESCRIPTION: Final = "The memory of AI agents, in one file."
 _FILE: Final = "The file is -f FILE, else $CERATA_FILE, else the only *.cera in this folder.\n"
@@ -131,37 +46,6 @@ _VALUED: Final = frozenset({"-f", "--file", "--lock-timeout", "--pack"})
 _CHOICE: Final = re.compile(
     r"argument (\S+): invalid choice: '(.*?)' \(choose from (.*)\)", re.DOTALL
 )
-
-
-# --- verbs ---------------------------------------------------------------------------------------
-
-
-@cache
-def verb_named(group: str, name: str) -> Verb:
-    """Return a verb; its module is imported."""
-    module = importlib.import_module(f"{__package__}.{MODULES[group][name]}")
-    verbs: tuple[Verb, ...] = module.VERBS
-    return next(verb for verb in verbs if (verb.group, verb.name) == (group, name))
-
-
-def verbs_of(group: str) -> list[Verb]:
-    """Return the verbs of a group, in the order of the help."""
-    return [verb_named(group, name) for name in MODULES[group]]
-
-
-def verb_words() -> list[str]:
-    """Return the words that call each verb, such as ``show`` and ``facts list``."""
-    return [
-        name if group == EVERYDAY else f"{group} {name}"
-        for group, modules in MODULES.items()
-        for name in modules
-    ]
-
-
-def renamed(name: str) -> list[str]:
-    """Return the words for a verb of an earlier build, or for a verb without its group."""
-    words = [new for old, new in RENAMED.items() if old.partition(" ")[0] == name]
-    return words or [words for words in verb_words() if words.partition(" ")[2] == name]
 
 
 # --- parsers -------------------------------------------------------------------------------------
@@ -231,7 +115,7 @@ class Parser(ArgumentParser):
             option = message.split()[2].partition("=")[0]
             return _question(did_you_mean(option, self._option_string_actions))
         if message == "the following arguments are required: VERB":
-            return f"Use one of {', '.join(MODULES[self.prog.partition(' ')[2]])}. "
+            return f"Use one of {', '.join(names_in(self.prog.partition(' ')[2]))}. "
         return ""
 
     def _verbs_for(self, name: str, names: Sequence[str]) -> str:
@@ -245,10 +129,10 @@ class Parser(ArgumentParser):
         if name in MEANT:
             return f"Did you mean {' or '.join(map(repr, MEANT[name]))}? "
         last = {words.rpartition(" ")[2]: words for words in reversed(verb_words())}
-        near = did_you_mean(name, [*last, *(old for old in RENAMED if " " not in old)])
+        near = did_you_mean(name, [*last, *(old for old in renamed_verbs() if " " not in old)])
         if near is None:
             return f"Use one of {', '.join(names)}. "
-        return _question(RENAMED.get(near, last.get(near, near)))
+        return _question(renamed_verbs().get(near, last.get(near, near)))
 
 
 def did_you_mean(given: str, names: Iterable[str]) -> str | None:
@@ -279,12 +163,12 @@ def parser(words: Sequence[str] = ()) -> Parser:
         formatter_class=Help,
         allow_abbrev=False,
     )
-    top.add_argument("--version", action="version", version=f"cerata {cerata.__version__}")
-    top.set_defaults(run="log:run_welcome", jsonl=False, scope=[])
+    top.add_argument("--version", action="version", version=f"cerata {__version__}")
+    top.set_defaults(run="cerata.cli.log:run_welcome", verb=None, jsonl=False, scope=[])
     _add_common(top, _COMMON_DEFAULTS)
     verbs = top.add_subparsers(title="everyday verbs", metavar="VERB")
     group, name = _call_of(words)
-    for known in GROUPS if group is None else (group,):
+    for known in groups() if group is None else (group,):
         if known == EVERYDAY:
             _add_verbs(verbs, known, name)
         elif words[:1] not in (["--help"], ["-h"]):
@@ -301,10 +185,10 @@ def _call_of(words: Sequence[str]) -> tuple[str | None, str | None]:
     if "--version" in words[:1]:
         return EVERYDAY, "info"
     plain = list(_verb_words_in(words))
-    if plain and plain[0] in MODULES[EVERYDAY]:
+    if plain and plain[0] in names_in(EVERYDAY):
         return EVERYDAY, plain[0]
-    if plain and plain[0] in MODULES and plain[0] != EVERYDAY:
-        name = plain[1] if len(plain) > 1 and plain[1] in MODULES[plain[0]] else None
+    if plain and plain[0] in groups() and plain[0] != EVERYDAY:
+        name = plain[1] if len(plain) > 1 and plain[1] in names_in(plain[0]) else None
         return plain[0], name
     return None, None
 
@@ -325,7 +209,7 @@ def _add_group(adding: Any, group: str, name: str | None) -> None:
     """Add a group's parser: with a name that of one verb."""
     one: Parser = adding.add_parser(
         group,
-        description=f"Verbs of {group}: {GROUPS[group]}.",
+        description=f"Verbs of {group}: {groups()[group]}.",
         epilog=f"'cerata {group} VERB --help' has examples.\n{_FILE}",
         formatter_class=Help,
         allow_abbrev=False,
@@ -342,15 +226,13 @@ def _add_verbs(adding: Any, group: str, name: str | None) -> None:
 
 def _top_epilog() -> str:
     rows = (
-        f"  {group:<8} {', '.join(modules)}\n"
-        for group, modules in MODULES.items()
-        if group != EVERYDAY
+        f"  {group:<8} {', '.join(names_in(group))}\n" for group in groups() if group != EVERYDAY
     )
     return (
         "more verbs, called with their group, such as 'cerata facts list':\n"
         f"{''.join(rows)}\n{_FILE}"
         "Every verb takes --json, and 'cerata VERB --help' has examples.\n"
-        f"Documentation: {Path(cerata.__file__).parent / 'docs' / 'index.md'}\n"
+        f"Documentation: {Path(__file__).parents[1] / 'docs' / 'index.md'}\n"
     )
 
 
@@ -380,43 +262,67 @@ def _add_verb(adding: Any, verb: Verb) -> None:
                 place = one.add_mutually_exclusive_group(required=argument.required)
                 groups[argument.either] = place
         _add_option(place, argument)
-    one.set_defaults(run=verb.run)
+    one.set_defaults(run=verb.run, verb=verb)
 
 
 def _add_argument(one: ArgumentParser, argument: Arg) -> None:
     added = one.add_argument(
         argument.name,
         help=argument.help,
-        nargs=argument.count,
+        nargs=argument.times,
         metavar=argument.metavar,
-        type=argument.type,
-        choices=argument.choices,
+        type=_function(argument.type) or str,
+        choices=_choices(argument),
         default=argument.default,
     )
-    added.completer = argument.completer  # type: ignore[attr-defined]
+    added.completer = _function(argument.completer)  # type: ignore[attr-defined]
 
 
 def _add_option(place: Any, option: Option) -> None:
-    named: dict[str, Any] = {"help": option.help}
+    choices = _choices(option)
+    listed = option.help.replace("{choices}", ", ".join(choices or ()))
+    named: dict[str, Any] = {"help": listed}
     if option.dest is not None:
         named["dest"] = option.dest
-    if not (option.values or option.choices):
+    if not (option.values or choices):
         place.add_argument(*option.names, action="store_true", **named)
         return
     if option.repeats:
         named.update(action="append", default=[])
     else:
-        several = len(option.values) if option.values[1:] else option.count
+        several = len(option.values) if option.values[1:] else option.times
         named.update(default=option.default, nargs=several)
     added = place.add_argument(
         *option.names,
-        type=option.type,
-        choices=option.choices,
+        type=_function(option.type),
+        choices=choices,
         metavar=option.values if option.values[1:] else "".join(option.values) or None,
         required=option.required and option.either is None,
         **named,
     )
-    added.completer = option.completer
+    added.completer = _function(option.completer)
+
+
+def _choices(argument: Arg | Option) -> Sequence[str] | None:
+    return argument.choices() if callable(argument.choices) else argument.choices
+
+
+def _function(named: Callable[..., Any] | str | None) -> Callable[..., Any] | None:
+    """Return a function of a pack, whose module is imported with the first call, or a function."""
+    if not isinstance(named, str):
+        return named
+
+    def called(*words: Any, **more: Any) -> Any:
+        return target(named)(*words, **more)
+
+    # Argparse puts the name into its errors.
+    called.__name__ = named.rpartition(":")[2]
+    return called
+
+
+def memories(prefix: str, **_: object) -> list[str]:
+    """Return the memories in this folder, as arguments for ``--file``."""
+    return [str(path) for path in sorted(Path().glob(f"{prefix}*.cera"))]
 
 
 _COMMON_DEFAULTS: Final[Mapping[str, Any]] = {
@@ -473,11 +379,13 @@ def is_shell_asking() -> bool:
     return "_ARGCOMPLETE" in os.environ
 
 
-def answer_shell(top: Parser) -> None:
-    """Print completions and exit, if a shell asks for them."""
-    if is_shell_asking():
-        # Imported here: only a shell's question needs it.
-        import argcomplete
-        from argcomplete.completers import FilesCompleter
+def answer_shell() -> None:
+    """Print completions and exit: a shell asks for them."""
+    # Imported here: only a shell's question needs it.
+    import argcomplete
+    from argcomplete.completers import FilesCompleter
 
-        argcomplete.autocomplete(top, default_completer=FilesCompleter())
+    with suppress(CerataError):
+        # A line that is not complete yet may name a part of a module.
+        add_packs_in(os.environ.get("COMP_LINE", "").split())
+    argcomplete.autocomplete(parser(), default_completer=FilesCompleter())

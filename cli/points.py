@@ -5,31 +5,38 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final
 
-import cerata
 from cerata.engine.errors import BisectFailed, InvalidInput
+from cerata.engine.late import late
+from cerata.engine.verbs import ACTOR, Arg, Option, Verb
 
 from .files import bisect_page, opened_input, write_page
 from .history import print_diff
-from .options import changing, file_of, packs_of, reading, scope_of
-from .verb import ACTOR, HTML, Arg, Option, Verb
+from .options import changing, file_of, reading, scope_of
+from .shared_options import HTML
+from .verbs import packs_named
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable
 
     from cerata.engine.events import JsonValue
+    from cerata.memory import store as memory_store
     from cerata.memory.bisection import Bisection, Probe
     from cerata.memory.store import Store
+    from cerata.memory.values import options as value_options
     from cerata.memory.view import View
 
     from .output import Output
+else:
+    memory_store = late("cerata.memory.store")
+    value_options = late("cerata.memory.values.options")
 
 VERBS: Final = (
     Verb(
         "bisect",
         "time",
         "find the first event that changed an answer",
-        "points:run_bisect",
+        "cerata.cli.points:run_bisect",
         (
             Option("--query TEXT", "the memory is good by its answer to this"),
             Option("--expect TEXT", "with --query: good if the context has this text"),
@@ -64,7 +71,7 @@ VERBS: Final = (
         "fork",
         "time",
         "continue a memory from a point in a new file",
-        "points:run_fork",
+        "cerata.cli.points:run_fork",
         (
             Arg("to", "path of the new file", "?", metavar="NEW"),
             Option("--at BASIS", "the end of a batch (HEAD)", default="HEAD"),
@@ -302,11 +309,11 @@ def _apply(options: Namespace, output: Output) -> int:
 
 
 def _other(options: Namespace, path: str) -> Store:
-    return cerata.open(
+    return memory_store.open_store(
         path,
         mode="r",
         scope=scope_of(options),
         environment=options.environment,
-        packs=packs_of(options),
-        options=cerata.OpenOptions(shared=options.shared, lock_timeout=options.lock_timeout),
+        packs=packs_named(options.pack),
+        options=value_options.OpenOptions(shared=options.shared, lock_timeout=options.lock_timeout),
     )

@@ -8,8 +8,9 @@ from bisect import bisect_left
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import cerata
 from cerata.engine.errors import InvalidInput
+from cerata.engine.late import late
+from cerata.engine.verbs import ACTOR, AT, EMBEDDER, LISTS, Arg, Option, Verb
 
 from .options import (
     ORDERS,
@@ -22,7 +23,7 @@ from .options import (
     reading,
     view_of,
 )
-from .verb import ACTOR, AT, CLOSED, EMBEDDER, FILTERS, LISTS, SUPERSEDED, Arg, Option, Verb
+from .shared_options import CLOSED, FILTERS, SUPERSEDED
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -31,10 +32,15 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from cerata.engine.events import JsonValue
+    from cerata.memory.values import options as value_options
     from cerata.memory.values.frames import Hit
     from cerata.projections.fulltext.query import Query
+    from cerata.retrieval.query_language import parser as query_parser
 
     from .output import Output
+else:
+    value_options = late("cerata.memory.values.options")
+    query_parser = late("cerata.retrieval.query_language.parser")
 
 _HOW: Final = (
     Option("--full", 'use the full language: "a b", inde*, tag:x, OR, NOT'),
@@ -55,7 +61,7 @@ VERBS: Final = (
         "recall",
         "everyday",
         "print a context for a model about a question",
-        "search:run_recall",
+        "cerata.cli.search:run_recall",
         (
             Arg("query", "the question", "+"),
             Option("--max-tokens N", "most tokens of the context (1500)", type=int, default=1500),
@@ -96,7 +102,7 @@ VERBS: Final = (
         "search",
         "everyday",
         "find frames by their words and meaning",
-        "search:run_search",
+        "cerata.cli.search:run_search",
         (
             Arg("query", "the words", "+"),
             Option("-k K", "how many to print (10)", type=int, default=10),
@@ -144,7 +150,7 @@ def run_recall(options: Namespace, output: Output) -> int:
             policy=options.policy,
             record=options.record,
             floor=not options.no_floor,
-            layout=cerata.Layout(
+            layout=value_options.Layout(
                 entry_tokens=options.entry_tokens,
                 form="markdown" if options.format == "markdown" else "text",
                 order=options.order,
@@ -184,8 +190,8 @@ def run_search(options: Namespace, output: Output) -> int:
             _query(query, options),
             k=options.k + 1 if options.k > 0 else options.k,
             profile=profile_from(options.profile),
-            vectors=cerata.Vectors(min_cosine=options.min_cosine),
-            page=cerata.Page(
+            vectors=value_options.Vectors(min_cosine=options.min_cosine),
+            page=value_options.Page(
                 offset=options.offset, group_by="document" if options.group else "content"
             ),
             where=read_of(options),
@@ -277,7 +283,7 @@ def _from_here(uri: str | None) -> str | None:
 
 
 def _query(query: str, options: Namespace) -> str | Query:
-    return cerata.query(query) if options.full else query
+    return query_parser.query(query) if options.full else query
 
 
 _BEFORE: Final = 60

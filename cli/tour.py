@@ -16,11 +16,11 @@ from itertools import islice
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 
-import cerata
 from cerata.engine.errors import InvalidInput
+from cerata.engine.late import late
+from cerata.engine.verbs import Arg, Verb
 
 from .search import excerpt
-from .verb import Arg, Verb
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -29,17 +29,22 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from cerata.engine.events import JsonValue
+    from cerata.memory import store as memory_store
     from cerata.memory.store import Store
     from cerata.memory.values.frames import Frame
+    from cerata.projections.frames import filters
 
     from .output import Output
+else:
+    memory_store = late("cerata.memory.store")
+    filters = late("cerata.projections.frames.filters")
 
 VERBS: Final = (
     Verb(
         "tour",
         "admin",
         "demonstrate: remember, ask, kill, correct, rebuild",
-        "tour:run_tour",
+        "cerata.cli.tour:run_tour",
         (Arg("paths", "your files (Cerata's documentation)", "*", type=Path, metavar="PATH"),),
         ("", "~/notes --json | jq .holds"),
         scoped=False,
@@ -125,7 +130,7 @@ def _remember(file: str, paths: Sequence[Path], output: Output) -> dict[str, Jso
     sources = list(paths) or [Path(str(importlib.resources.files("cerata") / "docs"))]
     total = len(find_files(sources).files)
     started = time.monotonic()
-    with cerata.open(file) as store, output.progress("remembering", total) as steps:
+    with memory_store.open_store(file) as store, output.progress("remembering", total) as steps:
         remembered = store.files.remember(sources, report=lambda _file, _at, _total: steps.done())
     took = time.monotonic() - started
     for skipped in remembered.of("skipped"):
@@ -143,7 +148,7 @@ def _remember(file: str, paths: Sequence[Path], output: Output) -> dict[str, Jso
 
 def _ask(file: str, paths: Sequence[Path], output: Output) -> dict[str, JsonValue]:
     """Ask a question, and print the context for a model, with its sources."""
-    with cerata.open(file, mode="r") as store:
+    with memory_store.open_store(file, mode="r") as store:
         question = _question(store, paths)
         context = store.recall(question, max_tokens=1200)
         excerpts = [_excerpt(store, item.text, question) for item in context.items[:_ITEMS_PRINTED]]
@@ -184,7 +189,7 @@ def _kill(file: str, _paths: Sequence[Path], output: Output) -> dict[str, JsonVa
     from cerata.engine.events import PutFrame
 
     acknowledged = _write_until_killed(file)
-    with cerata.open(file) as store:
+    with memory_store.open_store(file) as store:
         written = {
             event.body.text: event.seq
             for event in store.log(first=1)
@@ -233,11 +238,11 @@ def _write_until_killed(file: str) -> list[str]:
 
 def _correct(file: str, _paths: Sequence[Path], output: Output) -> dict[str, JsonValue]:
     """Correct a frame, and ask again as of before."""
-    with cerata.open(file) as store:
+    with memory_store.open_store(file) as store:
         old = store.remember(_MEETING, tags=["tour"])
         store.supersede(old, _MOVED)
         # A user's documents may mention meetings, too.
-        ours = cerata.Filter(tags=["tour"])
+        ours = filters.Filter(tags=["tour"])
         now = store.search(_TEAM_QUESTION, k=1, where=ours)[0].text
         before = store.at(old).search(_TEAM_QUESTION, k=1, where=ours)[0].text
         basis = 0 if old.head is None else old.head.seq
@@ -249,9 +254,9 @@ def _correct(file: str, _paths: Sequence[Path], output: Output) -> dict[str, Jso
 
 def _rebuild(file: str, _paths: Sequence[Path], output: Output) -> dict[str, JsonValue]:
     """Drop every index, rebuild it from the log, and compare."""
-    with cerata.open(file) as store:
+    with memory_store.open_store(file) as store:
         store.checkpoint()
-    with cerata.open(file, mode="r") as store:
+    with memory_store.open_store(file, mode="r") as store:
         saved, replayed = _digests(store)
     equal = saved == replayed
     for name, digest in sorted(replayed.items()):
@@ -339,7 +344,7 @@ def _subject(frame: Frame) -> str:
 
 def _write_frames() -> None:
     """Write frames into the file named on the command line, and print each once it is durable."""
-    with cerata.open(sys.argv[1]) as store:
+    with memory_store.open_store(sys.argv[1]) as store:
         for number in range(1_000_000):
             text = f"Note {number} of a writer that will be killed."
             store.put_frame(text, kind="tour")

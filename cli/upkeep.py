@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import cerata
 from cerata.engine.errors import InvalidInput, NotFound
+from cerata.engine.late import late
+from cerata.engine.verbs import ACTOR, EMBEDDER, Arg, Option, Verb
 
 from .files import holders_of
 from .options import (
@@ -14,25 +15,33 @@ from .options import (
     changing,
     check_goes_with,
     file_of,
-    packs_of,
     reading,
     scope_of,
     where_of,
 )
 from .parser import did_you_mean
-from .verb import ACTOR, EMBEDDER, FILTERS, Arg, Option, Verb
+from .shared_options import FILTERS
+from .verbs import packs_named
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Mapping
 
     from cerata.engine.events import JsonValue
+    from cerata.memory import store as memory_store
     from cerata.memory.compaction import Compaction
     from cerata.memory.maintenance.doctor import Diagnosis
+    from cerata.memory.values import options as value_options
+    from cerata.retrieval.embedders import endpoint, minilm
     from cerata.retrieval.embedders.embedder import Embedder
     from cerata.retrieval.embedders.identity import VectorType
 
     from .output import Output
+else:
+    memory_store = late("cerata.memory.store")
+    value_options = late("cerata.memory.values.options")
+    minilm = late("cerata.retrieval.embedders.minilm")
+    endpoint = late("cerata.retrieval.embedders.endpoint")
 
 _PARTS: Final = ("checkpoint", "rebuild", "sweep", "embed")
 
@@ -41,7 +50,7 @@ VERBS: Final = (
         "verify",
         "file",
         "recompute every hash and index, and compare",
-        "upkeep:run_verify",
+        "cerata.cli.upkeep:run_verify",
         (
             Option(
                 "--head SEQ:ROOT", "compare with a head that 'cerata info --head' printed before"
@@ -54,7 +63,7 @@ VERBS: Final = (
         "backup",
         "file",
         "copy the memory into a new file, even during writes",
-        "upkeep:run_backup",
+        "cerata.cli.upkeep:run_backup",
         (Arg("to", "path of the new file", metavar="NEW"),),
         ("brain-2026-03-01.cera",),
     ),
@@ -62,7 +71,7 @@ VERBS: Final = (
         "maintain",
         "file",
         "do the upkeep that is due, for some seconds, or one part of it",
-        "upkeep:run_maintain",
+        "cerata.cli.upkeep:run_maintain",
         (
             Option(
                 "--only",
@@ -103,7 +112,7 @@ VERBS: Final = (
         "compact",
         "file",
         "rewrite the file without dead space, during writes",
-        "upkeep:run_compact",
+        "cerata.cli.upkeep:run_compact",
         (
             Option(
                 "--horizon BASIS",
@@ -118,7 +127,7 @@ VERBS: Final = (
         "doctor",
         "file",
         "diagnose a file and propose repairs, or perform them",
-        "upkeep:run_doctor",
+        "cerata.cli.upkeep:run_doctor",
         (
             Option("--repair", "perform the repairs; without it nothing is written"),
             Option(
@@ -392,16 +401,18 @@ def _embed(options: Namespace, output: Output) -> int:
     with reading(options) as store:
         before = store.embeddings.used()
         if embedder is None and store.embeddings.embedder is None:
-            embedder = cerata.MiniLMEmbedder()
+            embedder = minilm.MiniLMEmbedder()
     with (
-        cerata.open(
+        memory_store.open_store(
             file_of(options),
             scope=scope_of(options),
             actor=actor_of(options),
             embedder=embedder,
             environment=options.environment,
-            packs=packs_of(options),
-            options=cerata.OpenOptions(shared=options.shared, lock_timeout=options.lock_timeout),
+            packs=packs_named(options.pack),
+            options=value_options.OpenOptions(
+                shared=options.shared, lock_timeout=options.lock_timeout
+            ),
         ) as store,
         output.progress("embedding", 0) as steps,
     ):
@@ -442,7 +453,7 @@ def _embedder(options: Namespace) -> Embedder | None:
             return built_in(options.embedder)
         if not (options.int8 or options.tokens):
             return None
-        return cerata.MiniLMEmbedder(dtype=dtype, token_dimension=128 if options.tokens else None)
+        return minilm.MiniLMEmbedder(dtype=dtype, token_dimension=128 if options.tokens else None)
     if options.embedder is not None:
         raise InvalidInput("--embedder does not go with --url", remedy="Remove one of the two.")
     if options.tokens:
@@ -450,7 +461,7 @@ def _embedder(options: Namespace) -> Embedder | None:
     missing = [name for name in _NEEDED if name not in named]
     if missing:
         raise InvalidInput(f"--url needs --{missing[0]}", remedy=f"Add --{missing[0]}.")
-    return cerata.EndpointEmbedder(
+    return endpoint.EndpointEmbedder(
         options.url,
         model=options.model,
         revision=options.revision,

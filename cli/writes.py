@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypedDict
 
-import cerata
 from cerata.engine.errors import InvalidInput, StorageFailed
+from cerata.engine.late import late
+from cerata.engine.verbs import ACTOR, EMBEDDER, LISTS, Arg, Option, Verb, identifier
 
 from .options import (
     DEFAULT_FILE,
@@ -26,7 +27,7 @@ from .options import (
     where_of,
     writing,
 )
-from .verb import ACTOR, EMBEDDER, FILTERS, LISTS, REASONS, Arg, Option, Verb, identifier
+from .shared_options import FILTERS, REASONS
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -38,9 +39,13 @@ if TYPE_CHECKING:
     from cerata.engine.events import JsonValue, Scope
     from cerata.memory.ingest.folder import Outcome, Remembered, RememberedFile
     from cerata.memory.store import Store
+    from cerata.memory.values import options as value_options
     from cerata.memory.values.frames import Receipt
 
     from .output import Output
+
+else:
+    value_options = late("cerata.memory.values.options")
 
 
 def _embed_limit(text: str) -> int | None:
@@ -61,7 +66,7 @@ VERBS: Final = (
         "remember",
         "everyday",
         "remember files and folders, each once",
-        "writes:run_remember",
+        "cerata.cli.writes:run_remember",
         (
             Arg("paths", "a file, a folder, or - for standard input", "+", metavar="PATH"),
             *_TAG_AND_EXPIRES,
@@ -92,7 +97,7 @@ VERBS: Final = (
         "put",
         "everyday",
         "store a text unchanged",
-        "writes:run_put",
+        "cerata.cli.writes:run_put",
         (
             Arg("text", "the words, or - for standard input", "+"),
             EMBEDDER,
@@ -127,7 +132,7 @@ VERBS: Final = (
         "update",
         "everyday",
         "replace a frame by a new text, or change its other fields",
-        "writes:run_update",
+        "cerata.cli.writes:run_update",
         (
             Arg("id", "id of a current frame", type=identifier, metavar="ID"),
             Option("--text TEXT", "the new text; with none of the fields below"),
@@ -157,7 +162,7 @@ VERBS: Final = (
         "delete",
         "everyday",
         "close frames; they stay readable in the past",
-        "writes:run_delete",
+        "cerata.cli.writes:run_delete",
         (
             Arg("ids", "ids of frames, as in search and log", "*", type=identifier, metavar="ID"),
             *FILTERS,
@@ -169,7 +174,7 @@ VERBS: Final = (
         "tag",
         "time",
         "name a point in time, or list the names",
-        "writes:run_tag",
+        "cerata.cli.writes:run_tag",
         (Arg("name", "starts with a letter", "?", metavar="NAME"), *LISTS, ACTOR),
         ("before-the-move", "first --at HEAD~3", ""),
         page="time-travel.md",
@@ -178,7 +183,7 @@ VERBS: Final = (
         "restore",
         "time",
         "bring back a deleted frame or an older version",
-        "writes:run_restore",
+        "cerata.cli.writes:run_restore",
         (Arg("id", "id of a closed frame", type=identifier, metavar="ID"), _EXPIRES, *REASONS),
         ("12", "12 --expires never"),
     ),
@@ -392,7 +397,7 @@ def run_put(options: Namespace, output: Output) -> int:
             tags=options.tag,
             metadata=metadata,
             uri=options.uri,
-            options=cerata.PutOptions(
+            options=value_options.PutOptions(
                 labels=options.label,
                 track=options.track,
                 replace=options.replace,

@@ -1,7 +1,7 @@
 """Modules that are imported when their first name is used.
 
-Owns `late`. Most of the time of a short process goes into imports, numpy's first, and few commands
-need them all. Type checkers see the plain import::
+Owns `late` and `late_names`. Most of the time of a short process goes into imports, numpy's first,
+and few commands need them all. Type checkers see the plain import::
 
     if TYPE_CHECKING:
         import numpy as np
@@ -9,6 +9,7 @@ need them all. Type checkers see the plain import::
         np = late("numpy")
 """
 
+from collections.abc import Callable, Mapping
 from importlib import import_module
 
 from .loading import loading
@@ -34,3 +35,22 @@ def late(name: str) -> Late:
     Using a name raises `StorageFailed` if the system refuses to read a module's file.
     """
     return Late(name)
+
+
+def late_names(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
+    """Return the ``__getattr__`` of a package whose names are loaded with their first use.
+
+    Args:
+        package: The package's ``__name__``.
+        homes: The module of each name, relative to the package.
+    """
+
+    def name_of(name: str) -> object:
+        home = homes.get(name)
+        if home is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        with loading(package):
+            value: object = getattr(import_module(f"{package}.{home}"), name)
+        return value
+
+    return name_of

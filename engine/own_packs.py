@@ -24,7 +24,7 @@ def checked_packs(chosen: object) -> tuple[Pack, ...]:
 
     Raises:
         InvalidInput: it is no list of packs; a pack has no usable name, or the name, a wire name, a
-            state or an importer of another pack; or a part of it cannot be loaded.
+            state, an importer, a verb or a group of another pack; or a part cannot be loaded.
     """
     if not _is_list(chosen):
         raise InvalidInput(
@@ -88,6 +88,8 @@ def _check(pack: Pack, beside: Iterable[Pack]) -> None:
         *pack.rules,
         *filter(None, [pack.moved]),
         *(state.target for state in pack.states),
+        *(verb.run for verb in pack.verbs),
+        *(addition.run for addition in pack.additions),
     ):
         _loaded(name, where)
 
@@ -98,6 +100,8 @@ def _named(pack: Pack, holder: Pack) -> Iterator[tuple[str, set[str], set[str]]]
     yield "wire name", {*pack.events}, {*holder.events}
     yield "state", {each.name for each in pack.states}, {each.name for each in holder.states}
     yield "importer", {*pack.importers}, {*holder.importers}
+    yield "verb", {each.words for each in pack.verbs}, {each.words for each in holder.verbs}
+    yield "group", {*pack.groups}, {*holder.groups}
 
 
 def _check_event(wire_name: str, module: str, where: str) -> None:

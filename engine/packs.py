@@ -3,8 +3,9 @@
 Example: a pack says that the module ``garden.events`` registers the event "garden.water". The
 kernel loads that module when it reads the first such event.
 
-Owns `Pack` and the packs of this process. A pack names modules and loads none of them, so that
-reading it is cheap. Leaves out the content of those modules: each room reads its part of a pack.
+Owns `Pack` and the packs of this process, and passes on the names that a pack's module needs. A
+pack names modules and loads none of them, so that reading it is cheap. Leaves out the content of
+those modules: each room reads its part of a pack.
 """
 
 from __future__ import annotations
@@ -16,6 +17,32 @@ from importlib import import_module
 from typing import Any, ClassVar, Final, NamedTuple, ParamSpec, TypeVar, cast
 
 from .loading import loading
+from .verbs import ACTOR, AT, EMBEDDER, LISTS, Addition, Arg, Option, Verb, identifier, seconds
+
+__all__ = [
+    "ACTOR",
+    "AT",
+    "EMBEDDER",
+    "LISTS",
+    "Addition",
+    "Arg",
+    "Option",
+    "Owned",
+    "Pack",
+    "Role",
+    "State",
+    "Verb",
+    "add_pack",
+    "identifier",
+    "load_kind",
+    "of_packs",
+    "pack_of",
+    "packs",
+    "saved_names",
+    "seconds",
+    "shipped_packs",
+    "target",
+]
 
 _EMPTY: Final[Mapping[str, str]] = {}
 
@@ -117,6 +144,9 @@ class Pack(NamedTuple):
     - ``importers`` maps a kind of source to the function that opens it.
     - ``functions`` maps the name of a function that takes the store first to its public place, for
       the error of a store that is asked for it.
+    - ``verbs`` are the verbs of the command line, ``groups`` its new groups with a few words on
+      each, ``additions`` its options for other verbs, and ``renamed`` maps a verb of an earlier
+      build to the words that do its work.
     - ``resident`` are modules that `cerata.open` loads: a later read may find no descriptor.
     """
 
@@ -130,6 +160,10 @@ class Pack(NamedTuple):
     moved: str | None = None
     importers: Mapping[str, str] = _EMPTY
     functions: Mapping[str, str] = _EMPTY
+    verbs: tuple[Verb, ...] = ()
+    groups: Mapping[str, str] = _EMPTY
+    additions: tuple[Addition, ...] = ()
+    renamed: Mapping[str, str] = _EMPTY
     resident: tuple[str, ...] = ()
 
 

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "foreign-files.md").read_text(encoding="utf-8")
 ROOMS = (
     *("engine", "projections", "replay", "retrieval", "memory", "agents", "aio", "integrations"),
-    "cli",
+    *("cli", "packs"),
 )
 
 _PACKAGES = (

@@ -132,13 +132,15 @@ def test_import_rules_order_every_room() -> None:
 
 PARTS_FOR_USERS = (
     "cases",
+    "command.pack",
+    "command.verbs",
     "crash_test",
     "pytest_plugin",
     "stories.workload",
     "strategies",
     "testing",
 )
-"""The modules of fault_injection/ that a user imports or runs, besides the command line's."""
+"""The modules of fault_injection/ that a user imports or runs."""
 
 
 def test_the_wheel_leaves_out_what_no_user_can_reach() -> None:
@@ -150,8 +152,6 @@ def test_the_wheel_leaves_out_what_no_user_can_reach() -> None:
     }
     modules = modules_of("fault_injection")
     waiting = [f"cerata.fault_injection.{name}" for name in PARTS_FOR_USERS]
-    for path in sources("cli"):
-        waiting += imported_modules(path, modules)
     reached: set[str] = set()
     while waiting:
         module = waiting.pop()
@@ -455,6 +455,8 @@ MAY_TOUCH = {
     "retrieval/byte_pairs.py": {"files"},
     # The data file of its own package.
     "agents/turns/lexicon.py": {"files"},
+    # export --archive writes the days into the folder that the caller names.
+    "agents/verbs/archive.py": {"files"},
     # Parsers of HTML and PDF run in a child under limits, on bytes that were read; no file is.
     "memory/ingest/formats/sandbox.py": {"files"},
     "memory/ingest/formats/sandbox_child.py": {"files"},
@@ -469,6 +471,7 @@ MAY_TOUCH = {
     "integrations/mcp/shutdown.py": {"files", "clock"},
     "integrations/mcp/http.py": {"files"},
     "integrations/mcp/tokens.py": {"files"},
+    "integrations/mcp/verbs.py": {"files"},
     # Workers of a rebuild only read; the caller writes their chunks through the storage, and the
     # result is that of a rebuild without them. Only a store on real files has workers.
     "replay/range_worker.py": {"files"},

@@ -35,7 +35,7 @@ def folder(tmp_path: Path) -> Path:
     """Return a folder with the modules of the pack on the page."""
     page = (ROOT / "docs" / "packs.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python[^\n]*\n# (garden\w*\.py)\n(.*?)```", page, re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     for name, text in blocks:
         (tmp_path / name).write_text(text, encoding="utf-8")
     return tmp_path
@@ -187,6 +187,87 @@ def test_a_pack_of_the_command_line(folder: Path) -> None:
     summaries = [row["summary"] for row in packed["events"]]
     assert "2 l for #1" in summaries
     assert "2 l for #1" not in [row["summary"] for row in plain["events"]]
+
+
+CLI: Final = "import sys; from cerata.cli import main; code = main(sys.argv[1:]); print(code)"
+
+
+def test_verbs_of_a_pack_of_the_command_line(folder: Path) -> None:
+    """`--pack` brings verbs, their help and their group, before the verb or after it."""
+    run(WITH.format(work=WATERED), folder)
+    words = ("garden", "watered", "-f", "garden.cera")
+    assert run(CLI, folder, *words, "--pack", "garden") == "#1: 2 l\n0\n"
+    answer = run(CLI, folder, "--pack=garden", *words, "--json")
+    assert json.loads(answer.rpartition("}")[0] + "}") == {"file": "garden.cera", "litres": 2}
+    assert run(CLI, folder, *words) == "2\n"
+    text = run("import sys; from cerata.cli import main; main()", folder, "--pack=garden", "--help")
+    assert "garden   watered" in text
+
+
+def test_options_of_a_pack_for_another_verb(folder: Path) -> None:
+    """The pack's function runs with its first option, and its other options need the first."""
+    (folder / "shed.py").write_text(SHED.format(parts=ADDITION), encoding="utf-8")
+    words = ("--pack", "shed", "info", "-f", "x.cera")
+    assert run(CLI, folder, *words, "--shed", "--tools", "3") == "3 tools\n0\n"
+    assert run(CLI, folder, *words, "--tools", "3") == "2\n"
+    run(WITH.format(work=WATERED), folder)
+    assert run(CLI, folder, *words[:-1], "garden.cera").endswith("0\n")
+
+
+SHED: Final = """
+from cerata.engine.packs import Addition, Option, Pack, Verb
+
+def run_shed(options, output):
+    output.line(f"{{options.tools}} tools")
+    return 0
+
+PACK = Pack("shed", {parts})
+"""
+
+ADDITION: Final = (
+    "additions=(Addition('info', 'shed:run_shed', "
+    "(Option('--shed', 'look into the shed'), Option('--tools N', 'how many', type=int))),)"
+)
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ("verbs=(Verb('put', 'everyday', '', 'shed:run_shed'),)", "The verb 'put' is taken"),
+        ("verbs=(Verb('list', 'facts', '', 'shed:run_shed'),)", "The verb 'facts list' is taken"),
+        ("verbs=(Verb('facts', 'everyday', '', 'shed:run_shed'),)", "The verb 'facts' is taken"),
+        ("verbs=(Verb('A', 'facts', '', 'shed:run_shed'),)", "The verb 'facts A' is taken, or is"),
+        ("verbs=(Verb('a', 'tools', '', 'shed:run_shed'),)", "There is no group 'tools'"),
+        ("verbs=(Verb('slots', 'agents', '', 'shed:run_shed'),)", "The verb 'agents slots' is"),
+        ("verbs=(Verb('a', 'facts', '', 'shed:no'),)", "'shed:no' cannot be loaded"),
+        ("groups={'facts': 'facts'}", "The group 'facts' is taken"),
+        ("groups={'agents': 'agents'}", "The group 'agents' is taken"),
+        ("groups={'put': 'puts'}", "The group 'put' is taken"),
+        ("additions=(Addition('no', 'shed:run_shed', (Option('--a', ''),)),)", "There is no verb"),
+        (
+            "additions=(Addition('info', 'shed:run_shed', ()),)",
+            "There is no verb 'info' that takes",
+        ),
+        (
+            "additions=(Addition('info', 'shed:run_shed', (Option('--head', ''),)),)",
+            "The option 'info --head' is taken",
+        ),
+        (
+            "additions=(Addition('info', 'shed:run_shed', (Option('--json', ''),)),)",
+            "The option 'info --json' is taken",
+        ),
+    ],
+)
+def test_a_verb_that_takes_what_is_taken_is_refused(
+    tmp_path: Path, parts: str, message: str
+) -> None:
+    """A pack of a user then changes no command that another page explains."""
+    (tmp_path / "shed.py").write_text(SHED.format(parts=parts), encoding="utf-8")
+    program = CLI.replace("import sys;", "import sys; sys.stderr = sys.stdout;")
+    text = " ".join(run(program, tmp_path, "--pack", "shed", "put", "-f", "x.cera", "a").split())
+    assert message in text
+    assert text.endswith(" 2")
+    assert not (tmp_path / "x.cera").exists()
 
 
 # --- refused -------------------------------------------------------------------------------------

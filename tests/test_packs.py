@@ -20,12 +20,6 @@ ROOT: Final = Path(__file__).parents[1]
 
 KERNEL: Final = ("engine", "projections", "replay", "retrieval", "memory", "aio", "cli")
 
-VERBS: Final = {
-    *("cli/agents.py", "cli/exchange.py", "cli/explain.py", "cli/facts.py", "cli/files.py"),
-    *("cli/links.py", "cli/parser.py", "cli/talk.py"),
-}
-"""Verbs of packs that are still in the command line's room; only fewer."""
-
 STORED: Final = {("engine/events.py", "startActivity")}
 """The recall of the kernel stores the session that it was shown in: a part of the file format."""
 
@@ -42,7 +36,6 @@ def folders() -> dict[str, Path]:
 def kernel() -> list[Path]:
     """Return the files of the kernel."""
     paths = [path for room in KERNEL for path in sorted((ROOT / room).rglob("*.py"))]
-    paths = [path for path in paths if path.relative_to(ROOT).as_posix() not in VERBS]
     assert len(paths) > 100
     return paths
 
@@ -79,6 +72,8 @@ def faults_in(text: str) -> Iterator[str]:
         name = getattr(node, "id", getattr(node, "attr", getattr(node, "name", None)))
         if name in classes:
             yield str(name)
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield from ({f"{node.module}.{each.name}" for each in node.names} & {*folders()})
     yield from re.findall(rf"(?:{'|'.join(map(re.escape, folders()))})\b", text)
 
 
@@ -100,6 +95,7 @@ def test_no_kernel_room_names_a_pack() -> None:
         'states = ("langgraph",)',
         "from cerata.integrations.langgraph.rows import realm_of",
         'rows = late("cerata.integrations.langgraph.rows")',
+        "from cerata import agents",
     ],
 )
 def test_a_name_of_a_pack_is_caught(line: str) -> None:

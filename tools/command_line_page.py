@@ -8,8 +8,8 @@ tests/cli/test_page.py compares the page with them.
 from pathlib import Path
 from typing import Final
 
-from cerata.cli.parser import MODULES, RENAMED, verbs_of
-from cerata.cli.verb import EVERYDAY, GROUPS, Arg, Verb
+from cerata.cli.verbs import groups, names_in, renamed_verbs, verbs_of
+from cerata.engine.verbs import EVERYDAY, Arg, Verb
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "command-line.md"
 _START: Final = "<!-- The tables of verbs: python -m tools.command_line_page -->\n"
@@ -22,7 +22,7 @@ _COUNTS: Final = {None: "{}", "?": "[{}]", "*": "[{}…]", "+": "{}…"}
 
 def tables() -> str:
     """Return the tables: the verbs of each group, then the verbs of earlier builds."""
-    return "\n".join([*map(_group, GROUPS), _old_names()])
+    return "\n".join([*map(_group, groups()), _old_names()])
 
 
 def section(text: str) -> str:
@@ -46,19 +46,19 @@ def _row(verb: Verb) -> str:
 
 
 def _argument(argument: Arg) -> str:
-    choices = "/".join(argument.choices or ())
+    choices = "" if callable(argument.choices) else "/".join(argument.choices or ())
     name = argument.metavar or choices or argument.name.upper()
-    return _COUNTS[argument.count].format(name)
+    return _COUNTS[argument.times].format(name)
 
 
 def _old_names() -> str:
     grouped = {
         name: f"{group} {name}"
-        for group, modules in MODULES.items()
-        for name in modules
-        if group != EVERYDAY and name not in (*MODULES[EVERYDAY], *_NEW)
+        for group in groups()
+        for name in names_in(group)
+        if group != EVERYDAY and name not in (*names_in(EVERYDAY), *_NEW)
     }
-    olds = {**grouped, **RENAMED, "facts": "facts list"}
+    olds = {**grouped, **renamed_verbs(), "facts": "facts list"}
     rows = "".join(f"| `{old}` | `{olds[old]}` |\n" for old in sorted(olds))
     return (
         "### Old names\n\nA verb of an earlier build that has another name now is an error that "

@@ -5,7 +5,7 @@ Owns the names of the pack's parts. Reading it loads no other module of the pack
 
 from typing import Final
 
-from cerata.engine.packs import Owned, Pack, Role, State
+from cerata.engine.packs import AT, Arg, Option, Owned, Pack, Role, State, Verb, identifier
 
 _EVENTS: Final = "cerata.agents.growth.events"
 
@@ -25,6 +25,40 @@ PACK: Final = Pack(
     ),
     moved="cerata.agents.growth.proposal_values:with_moved_ids",
     functions={"judge": "cerata.agents.judge"},
+    verbs=(
+        Verb(
+            "proposals",
+            "agents",
+            "list the changes that agents propose, with their gates",
+            "cerata.agents.verbs.proposals:run_proposals",
+            (Option("--agent NAME", "only the proposals of this agent"), AT),
+            ("", "--agent wyatt --at yesterday"),
+            page="continuity.md#growth",
+        ),
+        Verb(
+            "judge",
+            "agents",
+            "approve a proposal of an agent after its gates, reject it, or revoke an approval",
+            "cerata.agents.verbs.proposals:run_judge",
+            (
+                Arg("verdict", "the verdict", choices=("approve", "reject", "revoke")),
+                Arg("proposal", "id of the proposal", type=identifier, metavar="ID"),
+                Option("--actor NAME", "the person who judges, recorded in the log", required=True),
+                Option("--content HASH", "refuse a proposal with another content than this"),
+            ),
+            (
+                "approve 12 --actor anna",
+                "reject '#12' --actor anna --json",
+                "revoke 12 --actor anna",
+            ),
+            page="continuity.md#verdicts",
+        ),
+    ),
+    renamed={
+        "approve": "agents judge approve",
+        "reject": "agents judge reject",
+        "revoke": "agents judge revoke",
+    },
     resident=(
         "cerata.agents.growth.gates",
         "cerata.agents.growth.proposal_values",

@@ -8,11 +8,12 @@ from importlib.metadata import version
 from typing import Final
 
 import cerata
-from cerata.cli.files import form_of, write_picture
+from cerata.cli.files import write_picture
 from cerata.cli.output import Output
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 from cerata.memory.values.words import counted
+from cerata.packs.plots.verbs import form_of
 
 from .chart import chart
 from .documents import BATCH, DIMENSION, WORDS, K

@@ -1,17 +1,22 @@
 """The run of an import: records in batches, each batch durable before the next is read.
 
-Owns the batches and the counts. A batch holds no lock while records are read; records that the
-memory has are left out. So an import that was killed continues where it ended. An unusable record
-costs itself alone: it is counted and named, and its batch is written without it. A dry run writes
-the batches to memories of its own, and forgets them. Leaves out the sources (`mem0`, …).
+Owns `import_from`, the batches and the counts. A batch holds no lock while records are read;
+records that the memory has are left out. So an import that was killed continues where it ended. An
+unusable record costs itself alone: it is counted and named, and its batch is written without it. A
+dry run writes the batches to memories of its own, and forgets them. Leaves out the sources
+(`mem0`, …).
 """
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import zip_longest
-from typing import Final
+from typing import IO, Final
 
+from cerata.engine.arguments import expect_type
 from cerata.engine.errors import (
     CerataError,
     Conflict,
@@ -20,12 +25,14 @@ from cerata.engine.errors import (
     ReadOnly,
     Unsupported,
 )
-from cerata.engine.packs import Role
+from cerata.engine.packs import Role, packs, target
 from cerata.engine.plain_value import PlainValue
 from cerata.memory.batch.writer import acting, session_of
 from cerata.memory.frames.replacement import put_all_replacing
 from cerata.memory.store import Store, open_store
 
+from . import json_lines
+from .pack import kinds
 from .records import DeletionRecord, MemoryAt, Notice, Problem, Record, Skipped, Source, Versions
 
 BATCH_RECORDS: Final = 500
@@ -39,6 +46,8 @@ _TRIES: Final = 100
 """Times that a batch is written again after other writers changed its records first."""
 
 _REFUSALS = (InvalidInput, NotFound, Unsupported, ReadOnly)
+
+_Opener = Callable[[str | os.PathLike[str], datetime], AbstractContextManager[Source]]
 
 Progress = Callable[[int, int], None]
 """Called after each batch with the amount read and the amount there is, 0 if unknown."""
@@ -301,3 +310,55 @@ def _problems_of(batch: Iterable[Versions], memory: MemoryAt) -> dict[int, Probl
             if error is not None:
                 problems[id(record)] = Problem.of(error, record.place)
     return problems
+
+
+def import_from(
+    store: Store,
+    kind: str,
+    source: str | os.PathLike[str] | IO[bytes],
+    *,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> ImportedRecords:
+    """Write the records of another memory, each once, with the store's scope (docs/importers.md).
+
+    A batch of records is durable before the next is read, and whole or absent after a crash, so a
+    repeated call continues after an interrupt, and then adds nothing. An unusable record is left
+    out, counted and named in the result. The source is only read. Vectors of Chroma come if its
+    package is installed.
+
+    Args:
+        store: The memory to write.
+        kind: One of `kinds`.
+        source: The file; for "jsonl" also a file that is open for bytes.
+        dry_run: Write nothing, and return the counts and the problems of a run. Default False.
+        progress: Called after each batch with the amount read, and the amount there is.
+
+    Raises:
+        InvalidInput: no such kind exists; the source is empty, another kind's, or has no usable
+            record; or it is damaged, and the whole batches before the damage are written.
+            ``where`` is the table and row, or the line.
+        NotFound: the source does not exist.
+        Locked: another program holds the source.
+        Unsupported: a value has an encoding that is never read.
+        Conflict: a transaction is open, or other writers changed the records in 100 attempts.
+    """
+    expect_type("store", store, Store, "a cerata.Store", "Pass the store of cerata.open.")
+    if kind not in kinds():
+        raise InvalidInput(
+            f"There is no kind of source {kind!r:.60}", remedy=f"Pass one of {', '.join(kinds())}."
+        )
+    # Refuses a transaction that is open, before anything is read.
+    with store.transaction():
+        pass
+    pack = next((pack for pack in packs() if kind in pack.importers), None)
+    role = None if pack is None else pack.role
+    run = Run(store, role or Role.IMPORTER, dry_run=dry_run)
+    if pack is None:
+        with json_lines.opened(source) as records:
+            return run.read(records, progress)
+    if not isinstance(source, str | os.PathLike):
+        raise InvalidInput(f"A source of {kind} is a path", remedy="Pass the name of the file.")
+    opened: _Opener = target(pack.importers[kind])
+    with opened(source, store.history.view().now) as records:
+        return run.read(records, progress)

@@ -12,8 +12,6 @@ from typing import Final
 
 from .definitions import NAME, Definition
 
-CLIENTS: Final = ("claude-code", "claude-desktop", "cursor", "vscode")
-
 _PLACES: Final = {
     "claude-code": "run this in a shell",
     "claude-desktop": "this goes to claude_desktop_config.json",

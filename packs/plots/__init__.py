@@ -6,17 +6,11 @@ Purpose: `draw_facts` and `draw_graph` return the bytes of an SVG or PNG. Matplo
 
 from typing import TYPE_CHECKING
 
+from cerata.engine.late import late_names
+
 if TYPE_CHECKING:
     from .drawing import draw_facts, draw_graph
 
 __all__ = ["draw_facts", "draw_graph"]
 
-
-def __getattr__(name: str) -> object:
-    """Load a call with its first use: the pack is read without it."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from . import drawing
-
-    call: object = getattr(drawing, name)
-    return call
+__getattr__ = late_names(__name__, dict.fromkeys(__all__, "drawing"))

@@ -7,7 +7,7 @@ import pytest
 
 from cerata.cli import main
 from cerata.cli.parser import Parser, parser
-from cerata.cli.verb import GROUPS
+from cerata.cli.verbs import groups
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -29,7 +29,7 @@ def verbs() -> dict[str, Parser]:
 
 def words_of(arguments: Sequence[str]) -> str:
     """Return the words of a command that call its verb."""
-    return " ".join(arguments[: 2 if arguments[0] in GROUPS else 1])
+    return " ".join(arguments[: 2 if arguments[0] in groups() else 1])
 
 
 @pytest.fixture

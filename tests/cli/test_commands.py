@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from cerata.cli.verb import GROUPS
+from cerata.cli.verbs import groups
 
 from .conftest import verbs, words_of
 
@@ -30,6 +30,7 @@ PROSE: Final = frozenset(("format", "is", "has", "alone", "itself", "requires", 
 FOREIGN: Final = re.compile(r"import cerata|pip install|-s user cerata|<cerata ")
 
 OTHERS: Final = {
+    "cerata garden watered --pack garden": "the page has the pack that brings the verb",
     "cerata bench": "the changelog has its new name",
     "cerata mcp": "the changelog has its new name",
     "cerata forget": "the changelog has the error of this name",
@@ -50,7 +51,7 @@ def fault_of(command: str, known: dict[str, frozenset[str]]) -> str | None:
     """Return the fault of a command: an unknown verb or option."""
     words = re.findall(r"'[^']*'|\"[^\"]*\"|\S+", command)
     bare = [word.rstrip(".,:;)'\"") for word in words]
-    if bare[0] in GROUPS and (bare[1:] == [] or bare[1] in ("--help", "VERB")):
+    if bare[0] in groups() and (bare[1:] == [] or bare[1] in ("--help", "VERB")):
         return None
     name = words_of(bare)
     if name not in known:
@@ -94,7 +95,7 @@ PROGRAMS: Final = tuple(
     f"{folder}/*.py"
     for folder in (
         *("engine", "projections", "replay", "retrieval", "memory", "aio", "agents", "cli"),
-        *("integrations", "fault_injection", "cerata", "benchmarks", "examples", "tools"),
+        *("integrations", "packs", "fault_injection", "cerata", "benchmarks", "examples", "tools"),
     )
 )
 

@@ -94,7 +94,7 @@ def test_every_start_of_python_is_without_the_folder() -> None:
     rooms = ("engine", "projections", "replay", "retrieval", "memory", "agents", "aio", "cli")
     lines = [
         line
-        for room in (*rooms, "integrations")
+        for room in (*rooms, "integrations", "packs")
         for path in (root / room).rglob("*.py")
         for line in path.read_text().splitlines()
         if "[sys.executable" in line

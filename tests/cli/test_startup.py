@@ -10,10 +10,9 @@ import pytest
 
 import cerata
 from cerata.cli import options as choices
-from cerata.cli.parser import MODULES, Parser, parser, verb_words
+from cerata.cli.parser import Parser, parser
+from cerata.cli.verbs import names_in, verb_words
 from cerata.engine.errors import InvalidInput
-from cerata.integrations.importers import kinds
-from cerata.integrations.mcp.client_configuration import CLIENTS
 from cerata.memory.values.links import KINDS
 from cerata.projections.facts.graph import DIRECTIONS
 from cerata.projections.registry import BUILT_IN
@@ -178,9 +177,9 @@ def test_a_command_builds_the_parser_of_its_verb() -> None:
     assert verbs_of([]) == verb_words()
     for words in verb_words():
         assert verbs_of(["--json", "-f", "recall", *words.split(), "log"]) == [words]
-    assert verbs_of(["facts", "--help"]) == [f"facts {name}" for name in MODULES["facts"]]
+    assert verbs_of(["facts", "--help"]) == [f"facts {name}" for name in names_in("facts")]
     assert verbs_of(["--version", "recall"]) == ["info"]
-    assert verbs_of(["--help", "recall"]) == [*MODULES["everyday"]] == verbs_of(["-h"])
+    assert verbs_of(["--help", "recall"]) == [*names_in("everyday")] == verbs_of(["-h"])
 
 
 @pytest.mark.parametrize(
@@ -208,9 +207,7 @@ def test_an_error_is_that_of_the_whole_parser(words: list[str]) -> None:
 
 def test_choices_are_those_of_the_rooms() -> None:
     """A parser has copies of the names, so that it need not load the tables."""
-    assert choices.CLIENTS == CLIENTS
     assert choices.DIRECTIONS == DIRECTIONS
-    assert kinds() == choices.IMPORTERS
     assert choices.LINK_KINDS == KINDS
     assert get_args(Order) == choices.ORDERS
     assert tuple(POLICIES) == choices.POLICIES

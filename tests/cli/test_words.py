@@ -15,8 +15,8 @@ from typing import Any, cast
 import fastjsonschema
 import pytest
 
-from cerata.cli.parser import MEANT, RENAMED, parser, renamed
-from cerata.cli.verb import GROUPS
+from cerata.cli.parser import parser
+from cerata.cli.verbs import MEANT, groups, renamed, renamed_verbs
 from cerata.engine.errors import InvalidInput
 from cerata.integrations.mcp.definitions import READING_TOOLS, WRITING_TOOLS
 
@@ -222,7 +222,7 @@ def test_every_tool_of_mcp_leads_to_a_verb() -> None:
     assert not verbs().keys() & MEANT.keys()
     assert {verb for meant in MEANT.values() for verb in meant} <= verbs().keys()
     tools = {str(tool["name"]) for tool in (*READING_TOOLS, *WRITING_TOOLS)}
-    assert tools - verbs().keys() <= MEANT.keys() | RENAMED.keys() | GROUPS.keys()
+    assert tools - verbs().keys() <= MEANT.keys() | renamed_verbs().keys() | groups().keys()
     assert "delete" in MEANT["forget"]
 
 
@@ -242,7 +242,7 @@ OLD_VERBS = (
 @pytest.mark.parametrize("name", OLD_VERBS)
 def test_an_old_name_leads_to_the_new_one(name: str) -> None:
     """A user of an earlier build types what worked; a wrong guess would be worse than an error."""
-    if name in verbs() or name in GROUPS:
+    if name in verbs() or name in groups():
         return
     news = renamed(name)
     assert news

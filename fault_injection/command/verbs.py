@@ -9,85 +9,44 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from cerata.engine.errors import InvalidInput
+from cerata.engine.packs import seconds
 
-from .verb import Arg, Option, Verb, seconds
+from .pack import BUDGET_S, CASES
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Mapping
 
+    from cerata.cli.output import Output
     from cerata.fault_injection.crash_test import CrashReport, Violation
     from cerata.fault_injection.stories.workload import Workload
 
-    from .output import Output
 
-_CASES: Final = "crash-cases"
-
-_BUDGET_S: Final = 60.0
-"""Seconds of a run that names neither a time nor a number of stories."""
-
-
-def _budget(text: str) -> float:
+def budget(text: str) -> float:
+    """Return the seconds of a test, more than 0."""
     value = seconds(text)
     if value == 0:
         raise ValueError
     return value
 
 
-def _count(text: str) -> int:
+def count(text: str) -> int:
+    """Return a number, 1 or more."""
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f"must be 1 or more, not {value}")
     return value
 
 
-def _python_files(prefix: str, **_: object) -> list[str]:
+def python_files(prefix: str, **_: object) -> list[str]:
+    """Return the files of programs that a shell completes."""
     return [str(path) for path in sorted(Path().glob(f"{prefix}*.py"))]
 
 
-def _saved_cases(prefix: str, **_: object) -> list[str]:
-    return [str(path) for path in sorted(Path().glob(f"{prefix or _CASES + '/'}*.case"))]
+def saved_cases(prefix: str, **_: object) -> list[str]:
+    """Return the saved cases that a shell completes."""
+    return [str(path) for path in sorted(Path().glob(f"{prefix or CASES + '/'}*.case"))]
 
-
-VERBS: Final = (
-    Verb(
-        "crash-test",
-        "admin",
-        "crash a program in every way, and check the recovered file",
-        "crash_test:run_crash_test",
-        (
-            Arg(
-                "workload",
-                "a file with one Workload class (an agent's memory)",
-                "?",
-                metavar="WORKLOAD.py",
-                completer=_python_files,
-            ),
-            Option("--budget SECONDS", f"how long to test ({_BUDGET_S:.0f})", type=_budget),
-            Option(
-                "--stories COUNT",
-                "test so many stories, without a time limit: equal counts each time",
-                type=_count,
-            ),
-            Option("--jobs N", "number of processes (one for each core)", type=_count),
-            Option("--seed N", "seed of all randomness (0)", type=int, default=0),
-            Option("--cases FOLDER", f"folder for saved violations ({_CASES})", default=_CASES),
-            Option(
-                "--replay CASE",
-                "open a saved crash again, and crash its story again",
-                completer=_saved_cases,
-            ),
-        ),
-        (
-            "--budget 30",
-            "shop.py --budget 60",
-            "shop.py --stories 200 --json | jq .violations",
-            "shop.py --replay crash-cases/sell.1.case",
-        ),
-        scoped=False,
-        page="fault-injection.md",
-    ),
-)
 
 _VIOLATIONS_SHOWN: Final = 3
 _INTERRUPTED: Final = 130
@@ -179,7 +138,7 @@ def _tested(
     """Run the crash test under a bar; return the report, and whether the user interrupted."""
     from cerata.fault_injection.crash_test import CrashReport, crash_test
 
-    budget = options.budget or (_BUDGET_S if options.stories is None else float("inf"))
+    budget = options.budget or (BUDGET_S if options.stories is None else float("inf"))
     total = options.stories or max(1, round(budget))
     folder = Path(options.cases)
     is_new = not folder.exists()

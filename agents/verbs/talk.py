@@ -1,18 +1,18 @@
 """The verbs of conversations with agents: talk, assemble and reflect.
 
 Owns the agent of a verb, by its name or as the only one of the memory. Leaves out the agents of
-slots, which their declarations name (`agents`).
+slots, which their declarations name (`slots`).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
+from cerata.cli.options import changing, check_goes_with, reading, view_of
+from cerata.cli.verbs import add_current_folder
 from cerata.engine.errors import InvalidInput, NotFound
 
-from .agents import STATUS_STYLES
-from .options import add_current_folder, changing, check_goes_with, reading, view_of
-from .verb import ACTOR, AT, EMBEDDER, LISTS, Arg, Option, Verb
+from .runs import STATUS_STYLES
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -20,97 +20,11 @@ if TYPE_CHECKING:
 
     from cerata.agents.agent import Agent
     from cerata.agents.continuity.models import Model
+    from cerata.cli.output import Output
     from cerata.engine.events import JsonValue
     from cerata.engine.plain_value import PlainValue
     from cerata.memory.snapshot.snapshot import Snapshot
     from cerata.memory.store import Store
-
-    from .output import Output
-
-_AGENT: Final = Option("--agent NAME", "the agent; by default the only one")
-_THREAD: Final = (
-    Option("--thread NAME", "the thread (main)"),
-    Option("--mode NAME", "a mode, of whose group it is (chat)"),
-)
-_SHOWN: Final = ("sessions", "threads", "topics", "standing", "handoff", "summaries")
-
-VERBS: Final = (
-    Verb(
-        "talk",
-        "agents",
-        "list the sessions of agents, or print a reading of a conversation",
-        "talk:run_talk",
-        (
-            Option(
-                "--show",
-                "sessions, newest first; threads; topics of the newest messages; standing: four "
-                "scores of how the user talks; handoff: the state of a thread for an agent that "
-                "comes back; summaries by day, week, month and year (sessions)",
-                choices=_SHOWN,
-                default="sessions",
-            ),
-            _AGENT,
-            *_THREAD,
-            Option("--timezone NAME", "with handoff: the zone of printed times (UTC)"),
-            *LISTS,
-        ),
-        (
-            "",
-            "--agent wyatt --at yesterday",
-            "--show threads --agent wyatt --jsonl",
-            "--show topics --thread taxes --mode code",
-            "--show standing --at 2026-03-01",
-            "--show handoff --thread taxes",
-            "--show summaries --thread taxes --json",
-        ),
-        page="continuity.md#readings",
-    ),
-    Verb(
-        "assemble",
-        "agents",
-        "print the context of an agent's next turn, within a budget of tokens",
-        "talk:run_assemble",
-        (
-            Arg("query", "the question", "+"),
-            _AGENT,
-            Option("--session ID", "the session (a new session)"),
-            *_THREAD,
-            Option("--max-tokens N", "most tokens (6000)", type=int, default=6_000),
-            Option("--blocks NAMES", "default, all, or names with commas", default="default"),
-            Option(
-                "--titles", "plain: neutral titles (own)", choices=("own", "plain"), default="own"
-            ),
-            Option("--timezone NAME", "the zone of printed times (UTC)", default="UTC"),
-            EMBEDDER,
-            AT,
-        ),
-        (
-            "'did he call?' --agent wyatt --thread taxes",
-            "'did he call?' --session s-18 --max-tokens 2000",
-            "'did he call?' --blocks identity,continuity",
-        ),
-        page="continuity.md#the-context-of-a-turn",
-    ),
-    Verb(
-        "reflect",
-        "agents",
-        "write the summaries and reflections that are due",
-        "talk:run_reflect",
-        (
-            _AGENT,
-            Option("--dry-run", "only list the tasks"),
-            Option("--limit N", "try at most N tasks", type=int),
-            Option("--model MODULE:NAME", "the writer, imported (Extractive)"),
-            ACTOR,
-        ),
-        (
-            "--agent wyatt --dry-run",
-            "--agent wyatt --limit 10",
-            "--agent wyatt --model writers:MyModel",
-        ),
-        page="continuity.md#summaries-and-reflection",
-    ),
-)
 
 
 def agent_in(

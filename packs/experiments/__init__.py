@@ -1,0 +1,4 @@
+"""Experiments: recorded recalls asked again, and compared under other settings.
+
+Read first: `verbs`.
+"""
