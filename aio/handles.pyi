@@ -50,8 +50,8 @@ from cerata.memory.interchange.line_files import Target as LineFilesTarget
 from cerata.memory.links.why import Why
 from cerata.memory.recall_explanation import RecallExplanation
 from cerata.memory.recall_reads import RecallId
+from cerata.memory.search.recall_rerun import RecallRerun
 from cerata.memory.store import Store, Upkeep
-from cerata.memory.tuning.recall_rerun import RecallRerun
 from cerata.memory.values.embedder import RememberedEmbedder
 from cerata.memory.values.explanation import Explanation
 from cerata.memory.values.facts import (

@@ -100,10 +100,8 @@ memory.interchange.export ExportedEvents
 memory.interchange.importing ImportedEvents
 memory.links.why Reason Why
 memory.recall_explanation ExplainedLine RecallExplanation
+memory.search.recall_rerun EntryDifference RecallRerun
 memory.store Store open
-memory.tuning.judgements Judgement
-memory.tuning.recall_rerun EntryDifference RecallRerun
-memory.tuning.tuning ProfileGain Tuning tune
 memory.values.acts Act
 memory.values.arguments content_hash
 memory.values.embedder RememberedEmbedder
@@ -116,6 +114,8 @@ memory.values.options FactOptions Layout OpenOptions Page PutOptions Ranking Vec
 memory.values.result_change ResultChange
 memory.values.text_diff DiffLine
 memory.view View
+packs.tuning.judgements Judgement
+packs.tuning.tuning ProfileGain Tuning
 projections.columnar.intervals Allen
 agents.turns.dynamics.projection Dynamics DynamicsState Surprise
 projections.facts.objects Standing
@@ -142,7 +142,7 @@ _HOME_OF = {
     for home, *names in map(str.split, _HOMES.strip().splitlines())
     for name in names
 }
-_MODULES = {"events": "cerata", "plots": "cerata.packs"}
+_MODULES = {"events": "cerata", "plots": "cerata.packs", "tuning": "cerata.packs"}
 _HOME_OF |= _MODULES
 __all__ = sorted(["__version__", *_HOME_OF])  # noqa: PLE0605 - made from the table
 
@@ -151,7 +151,7 @@ def __getattr__(name: str) -> object:
     """Load a public name from its room, once."""
     home = _HOME_OF.get(name)
     if home is None:
-        raise AttributeError(f"module 'cerata' has no attribute {name!r}")
+        raise AttributeError(f"module 'cerata' has no attribute {name!r}{_place_of(name)}")
     if name in _MODULES:
         return importlib.import_module(f"{home}.{name}")
     from cerata.engine.loading import loading
@@ -161,6 +161,14 @@ def __getattr__(name: str) -> object:
     value: object = getattr(module, "open_store" if name == "open" else name)
     globals()[name] = value
     return value
+
+
+def _place_of(name: str) -> str:
+    """Return the place of a function of a pack, for the error about its name."""
+    from cerata.engine.packs import packs
+
+    places = (pack.functions.get(name) for pack in packs() if not name.startswith("_"))
+    return next((f": use {place} (docs/renamed.md)" for place in places if place), "")
 
 
 def __dir__() -> list[str]:

@@ -121,14 +121,10 @@ from cerata.memory.links.why import Reason as Reason
 from cerata.memory.links.why import Why as Why
 from cerata.memory.recall_explanation import ExplainedLine as ExplainedLine
 from cerata.memory.recall_explanation import RecallExplanation as RecallExplanation
+from cerata.memory.search.recall_rerun import EntryDifference as EntryDifference
+from cerata.memory.search.recall_rerun import RecallRerun as RecallRerun
 from cerata.memory.store import Store as Store
 from cerata.memory.store import open_store
-from cerata.memory.tuning.judgements import Judgement as Judgement
-from cerata.memory.tuning.recall_rerun import EntryDifference as EntryDifference
-from cerata.memory.tuning.recall_rerun import RecallRerun as RecallRerun
-from cerata.memory.tuning.tuning import ProfileGain as ProfileGain
-from cerata.memory.tuning.tuning import Tuning as Tuning
-from cerata.memory.tuning.tuning import tune as tune
 from cerata.memory.values.acts import Act as Act
 from cerata.memory.values.arguments import content_hash as content_hash
 from cerata.memory.values.embedder import RememberedEmbedder as RememberedEmbedder
@@ -164,6 +160,10 @@ from cerata.memory.values.result_change import ResultChange as ResultChange
 from cerata.memory.values.text_diff import DiffLine as DiffLine
 from cerata.memory.view import View as View
 from cerata.packs import plots as plots
+from cerata.packs import tuning as tuning
+from cerata.packs.tuning.judgements import Judgement as Judgement
+from cerata.packs.tuning.tuning import ProfileGain as ProfileGain
+from cerata.packs.tuning.tuning import Tuning as Tuning
 from cerata.projections.columnar.intervals import Allen as Allen
 from cerata.projections.facts.objects import Standing as Standing
 from cerata.projections.frames.filters import Filter as Filter

@@ -2,7 +2,7 @@
 
 Owns the comparison of the recorded lines with the lines of the same question asked now, and the
 event that changed each. Leaves out the repeat at the recall's own basis
-(`tuning.recall_rerun`). Writes nothing.
+(`search.recall_rerun`). Writes nothing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,13 +18,18 @@ from cerata.retrieval.context.blocks import ContextItem
 from cerata.retrieval.context.imitation import on_one_line
 
 from .search.recall import context_of
+from .search.recall_rerun import (
+    Outcome,
+    RecallSettings,
+    asked,
+    recorded_recall,
+    repeated_call,
+    rerun_recall,
+)
 from .search.result import SearchResult
 from .search.search import run_search
 from .snapshot.reader import Reader, snapshot_of
 from .snapshot.snapshot import Snapshot
-from .tuning.recall_rerun import Outcome, recorded_recall, rerun_recall
-from .tuning.recall_settings import RecallSettings, repeated_call
-from .tuning.recalls import asked
 from .values.acts import Act, act_of
 from .values.frames import Context, Hit
 from .values.words import clipped

@@ -1,7 +1,7 @@
 """Reading recorded recalls: explained beside today's answer, and repeated at their own basis.
 
 Owns the forms in which a caller names a recall or a hit. Leaves out the work
-(`recall_explanation`, `tuning.recall_rerun`, `search.reads`).
+(`recall_explanation`, `search.recall_rerun`, `search.reads`).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from cerata.projections.columnar import scopes
 
     from .recall_explanation import RecallExplanation
+    from .search.recall_rerun import RecallRerun
     from .snapshot.snapshot import Snapshot
-    from .tuning.recall_rerun import RecallRerun
     from .values.explanation import Explanation
 else:
     scopes = late("cerata.projections.columnar.scopes")
@@ -81,7 +81,7 @@ class RecallReads(Reader):
             NotFound: no event of this seq within the scope is a recall.
         """
         with loading("the part that repeats recalls"):
-            from .tuning.recall_rerun import rerun_recall
+            from .search.recall_rerun import rerun_recall
 
         return rerun_recall(self, _seq_of(recall))
 

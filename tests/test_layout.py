@@ -447,7 +447,7 @@ MAY_TOUCH = {
     # It asks a server over the network, and waits before it asks again; tests give it the waits.
     "retrieval/embedders/endpoint.py": {"files", "clock"},
     # The bootstrap's draws have a fixed seed, so equal scores have equal intervals.
-    "retrieval/ranking/bootstrap.py": {"clock"},
+    "packs/tuning/bootstrap.py": {"clock"},
     # What its own package and another one installed: a vocabulary, a model.
     "retrieval/embedders/minilm.py": {"files"},
     "retrieval/embedders/static.py": {"files"},

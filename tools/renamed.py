@@ -22,7 +22,8 @@ A view has the same handles. An old name raises `AttributeError` with the new on
 _FUNCTIONS: Final = """
 ## Functions
 
-Calls of agents and plots take the store or view first: `from cerata.agents import messages`.
+Calls of agents, plots and tuning take the store or view first: `from cerata.agents import
+messages`. `cerata.tune` is `cerata.tuning.tune`.
 
 | Old | New |
 |---|---|

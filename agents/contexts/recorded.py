@@ -18,8 +18,8 @@ from cerata.engine.plain_value import PlainValue
 from cerata.engine.salted_hashes import NOT_COMPARABLE, context_hash
 from cerata.engine.unreadable import exactly
 from cerata.memory.search.question_vectors import Stored
+from cerata.memory.search.recall_rerun import recorded_recall
 from cerata.memory.snapshot.snapshot import Snapshot
-from cerata.memory.tuning.recall_rerun import recorded_recall
 from cerata.memory.view import View
 from cerata.projections.columnar.times import to_microseconds
 from cerata.retrieval.ranking.profiles import profile_of

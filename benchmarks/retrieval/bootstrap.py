@@ -1,12 +1,12 @@
 """The difference of two runs, metric by metric, by a paired bootstrap.
 
-Leaves out the bootstrap (`cerata.retrieval.ranking.bootstrap`).
+Leaves out the bootstrap (`cerata.packs.tuning.bootstrap`).
 """
 
 from collections.abc import Mapping
 
 from cerata import InvalidInput
-from cerata.retrieval.ranking.bootstrap import RESAMPLES, Difference, difference
+from cerata.packs.tuning.bootstrap import RESAMPLES, Difference, difference
 
 __all__ = ["Difference", "Scores", "differences"]
 

@@ -27,7 +27,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from cerata.memory.tuning.judged_lines import QUERY, entry_of, judged_query, required, string
+from cerata.packs.tuning.judged_lines import QUERY, entry_of, judged_query, required, string
 
 from .judged_set import CorpusBuilder, Document, JudgedSet, Question, set_of, text_of, time_of
 

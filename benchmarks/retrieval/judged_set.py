@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from cerata import InvalidInput, NotFound
-from cerata.memory.tuning.judged_lines import grade_of, json_of
+from cerata.packs.tuning.judged_lines import grade_of, json_of
 
 __all__ = [
     "Corpus",

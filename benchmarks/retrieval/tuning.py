@@ -1,7 +1,7 @@
 """A learned profile on a judged set: its weights, and its gain on left-out corpora.
 
 A corpus is a group, so a conversation is measured with weights that the rest taught; a set of one
-corpus is divided by the hash of its questions. The learning is that of `cerata.tune`.
+corpus is divided by the hash of its questions. The learning is that of `cerata.tuning.tune`.
 """
 
 import tempfile
@@ -12,11 +12,11 @@ from typing import Any
 
 import cerata
 from cerata import Profile, Tuning
+from cerata.memory.search.recall_rerun import plain_request
 from cerata.memory.snapshot.reader import snapshot_of
-from cerata.memory.tuning.candidates import Candidates, JudgedQuestion, candidates_of
-from cerata.memory.tuning.judgements import plain_request
-from cerata.memory.tuning.tuning import NAME, learned
-from cerata.memory.tuning.weights import Learner
+from cerata.packs.tuning.candidates import DEPTH, Candidates, JudgedQuestion, candidates_of
+from cerata.packs.tuning.tuning import NAME, learned
+from cerata.packs.tuning.weights import Learner
 
 from .embedding_cache import CachedEmbedder
 from .ingest import StoredCorpus, Style, ingest
@@ -105,7 +105,7 @@ def _questions(
         names = [*question.relevant]
         yield JudgedQuestion(
             snapshot=snapshot,
-            request=plain_request(question.text, profile),
+            request=plain_request(question.text, profile, DEPTH),
             group=corpus.name,
             items={frames[name]: place for place, name in enumerate(names) if name in frames},
             grades=[*question.relevant.values()],

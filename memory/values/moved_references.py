@@ -1,7 +1,7 @@
 """Bodies of events with other references, for a log in which the events have other seqs.
 
 Owns the rewriting, and the attachments that a body names. Leaves out which events are written
-again (`cerata.memory.fork_drafts`, `cerata.memory.tuning.replayed_life`).
+again (`cerata.memory.fork_drafts`, and packs).
 """
 
 from collections.abc import Callable, Iterator, Sequence

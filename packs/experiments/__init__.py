@@ -1,4 +1,5 @@
-"""Experiments: recorded recalls asked again, and compared under other settings.
+"""Experiments: recorded recalls and projections of two versions, compared.
 
-Read first: `verbs`.
+Purpose: the differences that other settings, another chunking or another projection would make to
+the recorded recalls. Read first: `recall_comparison`.
 """

@@ -10,19 +10,20 @@ from cerata.cli.files import opened_input
 from cerata.cli.options import check_goes_with, reading, view_of
 from cerata.cli.verbs import add_current_folder
 from cerata.engine.errors import InvalidInput
-from cerata.memory.tuning.projection_comparison import compare_projections
-from cerata.memory.tuning.recall_comparison import compare_recalls
-from cerata.memory.tuning.recall_rerun import rerun_recall
-from cerata.memory.tuning.recall_settings import RecallSettings
+from cerata.memory.search.recall_rerun import RecallSettings, rerun_recall
 from cerata.memory.values.words import clipped, counted
+
+from .projection_comparison import compare_projections
+from .recall_comparison import compare_recalls, settings_of
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
     from cerata.cli.output import Output
-    from cerata.memory.tuning.projection_comparison import ProjectionComparison
-    from cerata.memory.tuning.recall_comparison import ChunkedAgain, RecallChange
     from cerata.projections.rows.row_fold import MakeOwn
+
+    from .projection_comparison import ProjectionComparison
+    from .recall_comparison import ChunkedAgain, RecallChange
 
 
 def run_again(options: Namespace, output: Output) -> int:
@@ -178,7 +179,7 @@ def _settings_in(name: str) -> tuple[RecallSettings, str | None]:
                 f"projection must be a text, not {projection!r:.60}",
                 remedy="Write projection = 'module:Class'.",
             )
-        return RecallSettings.from_dict(values), projection
+        return settings_of(values), projection
     except InvalidInput as error:
         where = name if error.where is None else f"{name}, {error.where}"
         raise InvalidInput(error.what, where=where, remedy=error.remedy) from error

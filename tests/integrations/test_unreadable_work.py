@@ -24,8 +24,8 @@ from cerata.engine.environment import Environment
 from cerata.engine.memory_storage import MemoryStorage
 from cerata.integrations.mcp.service import Service
 from cerata.memory.batch.writer import session_of
-from cerata.memory.tuning.recall_comparison import compare_recalls
-from cerata.memory.tuning.recall_settings import RecallSettings
+from cerata.memory.search.recall_rerun import RecallSettings
+from cerata.packs.experiments.recall_comparison import compare_recalls
 from cerata.packs.plots import draw_graph
 
 from ..clocks import StandingClock
@@ -163,7 +163,7 @@ READINGS: dict[str, Callable[[World], Sequence[object]]] = {
     "search": lambda world: [hit.id for hit in world.store.search("deadline Rome", k=50)],
     "standing": lambda world: [each.dimension for each in world.agent.standing()],
     "topics": lambda world: [each.stem for each in world.agent.topics()],
-    "tune": lambda world: [cerata.tune(world.store).questions >= 11],
+    "tune": lambda world: [cerata.tuning.tune(world.store).questions >= 11],
     "wellbeing": lambda world: [world.agent.wellbeing() is None],
 }
 

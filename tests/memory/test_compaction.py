@@ -27,9 +27,8 @@ from cerata.events import Attachment, DeleteFrame, Embedding, Erase, PutEmbeddin
 from cerata.memory import retention
 from cerata.memory.batch.writer import session_of
 from cerata.memory.compaction import DEAD_BYTES
-from cerata.memory.tuning.recall_comparison import compare_recalls
-from cerata.memory.tuning.recall_rerun import rerun_recall
-from cerata.memory.tuning.recall_settings import RecallSettings
+from cerata.memory.search.recall_rerun import RecallSettings, rerun_recall
+from cerata.packs.experiments.recall_comparison import compare_recalls
 from cerata.replay.checkpoint import COMPRESSION_LEVEL
 from cerata.replay.fold import replay
 

@@ -45,7 +45,9 @@ def first_explained(store: Store) -> Any:
 
 def tuned(store: Store) -> cerata.Tuning:
     frame = store.search("tea")[0].frame
-    return cerata.tune(store, [cerata.Judgement(f"tea {place}", [frame]) for place in range(10)])
+    return cerata.tuning.tune(
+        store, [cerata.Judgement(f"tea {place}", [frame]) for place in range(10)]
+    )
 
 
 def recorded(store: Store) -> tuple[cerata.Agent, cerata.Result]:
@@ -283,7 +285,7 @@ NO_VALUES = {
     *("ContextEmbedder", "Embedder", "TokenEmbedder", "Reranker", "Extractor", "EnglishFacts"),
     *("conversation_memory", "load_memory", "scratchpad", "semantic_memory"),
     *("Owned", "Pack", "Role", "State", "Vectors", "plots"),
-    *("__version__", "content_hash", "event", "events", "open", "query", "tune", "upcaster"),
+    *("__version__", "content_hash", "event", "events", "open", "query", "tuning", "upcaster"),
 }
 """Public names that are no values: handles, doors to the outside, protocols, functions, and what a
 pack says of itself."""

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 import cerata
+from cerata.memory.search.recall_rerun import RecallSettings
 from cerata.memory.store import Store
-from cerata.memory.tuning.recall_comparison import compare_recalls
-from cerata.memory.tuning.recall_settings import RecallSettings
+from cerata.packs.experiments.recall_comparison import compare_recalls, settings_of
 
 QUESTION = "when does the bridge open?"
 
@@ -150,11 +150,11 @@ def test_a_wrong_setting_is_refused_before_any_question(
     values: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(cerata.InvalidInput, match=message):
-        RecallSettings.from_dict(values)
+        settings_of(values)
 
 
 def test_tables_of_a_file_are_a_policy_and_a_profile() -> None:
-    settings = RecallSettings.from_dict(
+    settings = settings_of(
         {
             "policy": {"name": "mine", "version": 2, "tier_days": [1, 30], "shorten": True},
             "profile": {"name": "mine", "version": 3, "weights": {"text": 1}},

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from cerata.packs.tuning.learning import JudgedList, fitted
 from cerata.projections.columnar.columns import F64
-from cerata.retrieval.ranking.learning import JudgedList, fitted
 
 PLANTED = np.array([1.0, 0.5, 0.0, -0.8])
 EARLIER = np.array([1.0, 1.0, 1.0, 0.0])

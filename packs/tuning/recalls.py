@@ -3,23 +3,20 @@
 A use (``record_access``) counts for the newest earlier recall that showed the frame. Each recall is
 asked again at its basis, so frames that were written later do not compete. Only shown frames can be
 used, so such judgements favour the profile that showed them, and the gain of another is at least as
-good as measured. Owns the choice of recalls, and their requests. Leaves out recalls with a filter,
+good as measured. Owns the choice of recalls. Leaves out recalls with a filter,
 which the log has in a form that is only printed, those by vectors alone, and contexts of sessions.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 
-from cerata.engine.events import DEFAULT_SCOPE, AccessFrames, Event, RecallContext
+from cerata.engine.events import AccessFrames, Event, RecallContext
+from cerata.memory.search.recall_rerun import asked, request_of
+from cerata.memory.snapshot.readable_events import readable_bodies
+from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.retrieval.ranking.profile import Profile
 
-from ..search.question_vectors import with_vectors
-from ..search.request import SearchRequest
-from ..snapshot.readable_events import readable_bodies
-from ..snapshot.snapshot import Snapshot
-from .candidates import JudgedQuestion
+from .candidates import DEPTH, JudgedQuestion
 from .groups import group_of
-from .judgements import plain_request
 
 
 class UsedRecalls:
@@ -56,7 +53,7 @@ class UsedRecalls:
             if frames:
                 yield JudgedQuestion(
                     snapshot=snapshot,
-                    request=request_of(snapshot, recall, self._profile),
+                    request=request_of(snapshot, recall, self._profile, DEPTH),
                     group=group_of(snapshot, min(frames)),
                     items={frame: place for place, frame in enumerate(frames)},
                     grades=[1.0] * len(frames),
@@ -76,25 +73,3 @@ class UsedRecalls:
                     if frame in newest:
                         used.setdefault(newest[frame], {})[frame] = None
         return [(recalls[seq], sorted(used[seq])) for seq in sorted(used)]
-
-
-def asked(snapshot: Snapshot, event: Event, recall: RecallContext) -> Snapshot:
-    """Return the snapshot of which a recall asked, from a later snapshot."""
-    earlier = snapshot.earlier(recall.basis)
-    if recall.now is not None:
-        earlier = earlier.as_of(recall.now)
-    if event.scope in (None, DEFAULT_SCOPE):
-        return earlier
-    return earlier.within(event.scope)
-
-
-def request_of(snapshot: Snapshot, recall: RecallContext, profile: Profile) -> SearchRequest:
-    """Return the question of a recall, with its vectors if the log has them."""
-    request = replace(
-        plain_request(recall.query, profile),
-        mode="text" if recall.mode == "text" else "hybrid",
-        include_superseded=recall.include_superseded,
-    )
-    if recall.vector is None and recall.tokens is None:
-        return request
-    return with_vectors(snapshot, request, recall)

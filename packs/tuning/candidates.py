@@ -2,7 +2,7 @@
 
 Owns `Candidates`, for which lanes and signals were read once, so that an order by any weights is a
 sum: exactly the order of a search with a profile of these weights. Leaves out which questions are
-judged (`judgements`, `recalls`) and the learning (`cerata.retrieval.ranking.learning`).
+judged (`judgements`, `recalls`) and the learning (`cerata.packs.tuning.learning`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,19 +11,19 @@ from typing import Final
 
 import numpy as np
 
+from cerata.memory.search.pages import LANE_HITS
+from cerata.memory.search.request import SearchRequest
+from cerata.memory.search.search import run_search
+from cerata.memory.search.signals import Signals
+from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.columnar.columns import F64, I64, Mask
 from cerata.retrieval.ranking.fusion import OF_FACTS, Shares, fuse, step_of
 from cerata.retrieval.ranking.fusion import candidates_of as ranked_ids
-from cerata.retrieval.ranking.learning import JudgedList
-from cerata.retrieval.ranking.metrics import gain, recall
 from cerata.retrieval.ranking.profile import LANES, Profile
 from cerata.retrieval.ranking.signals import SIGNALS
 
-from ..search.pages import LANE_HITS
-from ..search.request import SearchRequest
-from ..search.search import run_search
-from ..search.signals import Signals
-from ..snapshot.snapshot import Snapshot
+from .learning import JudgedList
+from .metrics import gain, recall
 
 DEPTH: Final = 10
 """Hits of an order that count."""

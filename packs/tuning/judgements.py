@@ -11,12 +11,12 @@ from typing import Final, cast
 from cerata.engine.arguments import expect_type
 from cerata.engine.errors import CerataError, InvalidInput, NotFound
 from cerata.engine.events import ScopeValue
+from cerata.memory.search.recall_rerun import plain_request
+from cerata.memory.snapshot.layers import Layers
+from cerata.memory.snapshot.snapshot import Snapshot
+from cerata.memory.values.frames import FrameId, frame_id
 from cerata.retrieval.ranking.profile import Profile
 
-from ..search.request import SearchRequest
-from ..snapshot.layers import Layers
-from ..snapshot.snapshot import Snapshot
-from ..values.frames import FrameId, frame_id
 from .candidates import DEPTH, JudgedQuestion
 from .groups import group_of
 from .judged_lines import LINE_SIZE_MAX, QUERY, entry_of, grade_of, judged_query
@@ -166,7 +166,7 @@ class JudgementResolver:
         where = judgement.where or f"judgement {place:,}"
         try:
             snapshot = self._within(judgement.scope)
-            request = plain_request(judgement.query, self._profile)
+            request = plain_request(judgement.query, self._profile, DEPTH)
         except CerataError as error:
             raise InvalidInput(error.what, where=where, remedy=error.remedy) from error
         items: dict[int, int] = {}
@@ -225,20 +225,3 @@ def _number(name: str) -> int | None:
         return None
     # A larger number is no id; int() refuses one of thousands of digits.
     return int(digits[:_DIGITS_MAX])
-
-
-def plain_request(query: str, profile: Profile) -> SearchRequest:
-    """Return the request of a question in plain language."""
-    return SearchRequest(
-        query=query,
-        k=DEPTH,
-        mode="hybrid",
-        profile=profile,
-        where=None,
-        embedding=None,
-        space=None,
-        approximate=False,
-        token_embedding=None,
-        tokens_space=None,
-        rerank=None,
-    )

@@ -8,7 +8,7 @@ import pytest
 import cerata
 from cerata.engine.events import Draft, RecallContext
 from cerata.engine.salted_hashes import NOT_COMPARABLE
-from cerata.memory.tuning.recall_rerun import _between, rerun_recall
+from cerata.memory.search.recall_rerun import _between, rerun_recall
 
 QUESTION = "when does the bridge open?"
 

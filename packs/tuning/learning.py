@@ -8,8 +8,7 @@ number; Newton steps with halving find it.
 
 The weights are pulled to earlier weights (`PULL`): few questions change little, and a feature that
 no candidate has keeps its weight. Only the proportions of weights matter to an order, so the pull
-is to the multiple of the earlier weights that fits best. Leaves out the features
-(`cerata.memory.tuning`).
+is to the multiple of the earlier weights that fits best. Leaves out the features (`candidates`).
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The memory that most tests of plots begin with."""
+"""The memory that most tests of packs begin with."""
 
 from collections.abc import Iterator
 

@@ -17,9 +17,7 @@ from cerata.engine.events import (
     PutFrame,
     SupersedeFrame,
 )
-from cerata.retrieval.chunking import Chunking, Passage, Stretch, split_passages, split_sections
-
-from ..values.arguments import (
+from cerata.memory.values.arguments import (
     DOCUMENT_KIND,
     SPAN,
     TABLE_HEADER,
@@ -27,6 +25,7 @@ from ..values.arguments import (
     content_hash,
     joined_text,
 )
+from cerata.retrieval.chunking import Chunking, Passage, Stretch, split_passages, split_sections
 
 _UNKNOWN = 0
 """The parent of a new chunk: its document is not written yet."""

@@ -13,16 +13,16 @@ from typing import Final, TypeAlias
 from cerata.engine.arguments import expect_text
 from cerata.engine.errors import InvalidInput
 from cerata.engine.plain_value import PlainValue
-from cerata.retrieval.ranking.bootstrap import difference
-from cerata.retrieval.ranking.learning import JudgedList
+from cerata.memory.snapshot.reader import Reader, snapshot_of
+from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.retrieval.ranking.profile import Profile
 from cerata.retrieval.ranking.profiles import PROFILES, profile_of
 
-from ..snapshot.reader import Reader, snapshot_of
-from ..snapshot.snapshot import Snapshot
+from .bootstrap import difference
 from .candidates import METRICS, Candidates, JudgedQuestion, candidates_of
 from .groups import folds_of
 from .judgements import Judgement, JudgementResolver, judgements_in
+from .learning import JudgedList
 from .recalls import UsedRecalls
 from .weights import Learner
 

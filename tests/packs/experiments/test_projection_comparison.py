@@ -9,7 +9,7 @@ import pytest
 import cerata
 from cerata.engine.events import PutFrame
 from cerata.memory.store import Store
-from cerata.memory.tuning.projection_comparison import RowChange, compare_projections
+from cerata.packs.experiments.projection_comparison import RowChange, compare_projections
 
 
 class Tags(cerata.RowProjection[Any, Any]):

@@ -13,12 +13,12 @@ import msgspec
 
 from cerata.engine.errors import InvalidInput, Unsupported
 from cerata.engine.plain_value import PlainValue
+from cerata.memory.snapshot.reader import Reader, snapshot_of
 from cerata.projections.core.event_batch import EventBatch
 from cerata.projections.registry import Registry
 from cerata.projections.rows.row_fold import MakeOwn, OwnProjection, RowFold
 from cerata.replay.feed import read_batches
 
-from ..snapshot.reader import Reader, snapshot_of
 from .replayed_life import Progress
 
 _Rows: TypeAlias = dict[bytes, bytes]

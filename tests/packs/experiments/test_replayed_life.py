@@ -7,12 +7,12 @@ import pytest
 
 import cerata
 from cerata.engine.events import AccessFrames, RecallContext
+from cerata.memory.search.recall_rerun import RecallSettings
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.store import Store
-from cerata.memory.tuning.recall_comparison import compare_recalls
-from cerata.memory.tuning.recall_settings import RecallSettings
-from cerata.memory.tuning.replayed_life import ReplayedLife
 from cerata.memory.view import View
+from cerata.packs.experiments.recall_comparison import compare_recalls, settings_of
+from cerata.packs.experiments.replayed_life import ReplayedLife
 from cerata.retrieval.chunking import Chunking, split_passages
 from tests.embedders import Hashing
 
@@ -192,4 +192,4 @@ def test_a_recall_that_a_model_reordered_is_skipped(store: Store) -> None:
 )
 def test_a_chunking_out_of_range_is_refused(values: dict[str, Any]) -> None:
     with pytest.raises(cerata.InvalidInput):
-        RecallSettings.from_dict({"chunking": values})
+        settings_of({"chunking": values})

@@ -3,31 +3,32 @@
 Each recorded recall is repeated at its basis, with the vectors and scores that the log has of
 it, so events that were written later change nothing. Under another chunking it is repeated at the
 same point of the replayed life (`replayed_life`). Owns the report of each recall and the totals.
-Leaves out recalls with a filter, which the log has in a form that is only printed, and the settings
-(`recall_settings`). Writes nothing.
+Leaves out recalls with a filter, which the log has in a form that is only printed. Writes nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import Event, PutFrame, RecallContext
 from cerata.engine.json_value import JsonValue
 from cerata.engine.plain_value import PlainValue, plain_fields
 from cerata.engine.unreadable import event_place, readable
+from cerata.memory.search.recall import context_of
+from cerata.memory.search.recall_rerun import RecallSettings, asked, repeated_call
+from cerata.memory.search.search import run_search
+from cerata.memory.snapshot.readable_events import readable_bodies
+from cerata.memory.snapshot.reader import Reader, snapshot_of
+from cerata.memory.snapshot.snapshot import Snapshot
+from cerata.memory.values.arguments import SPAN, chunk_span
+from cerata.memory.values.frames import Context
+from cerata.retrieval.chunking import Chunking
+from cerata.retrieval.context.policies import ContextPolicy
+from cerata.retrieval.ranking.profile import Profile, unknown
 
-from ..search.recall import context_of
-from ..search.search import run_search
-from ..snapshot.readable_events import readable_bodies
-from ..snapshot.reader import Reader, snapshot_of
-from ..snapshot.snapshot import Snapshot
-from ..values.arguments import SPAN, chunk_span
-from ..values.frames import Context
-from .recall_settings import RecallSettings, repeated_call
-from .recalls import asked
 from .replayed_life import Progress, ReplayedLife
 
 
@@ -267,3 +268,54 @@ def _documents(sources: Sequence[tuple[int, int, int] | int]) -> list[int]:
 
 def _passages(answer: _Answer) -> tuple[tuple[int, int, int], ...]:
     return tuple(source for source in answer.sources if not isinstance(source, int))
+
+
+# --- settings as a file has them ---
+
+
+def settings_of(values: Mapping[str, JsonValue]) -> RecallSettings:
+    """Return settings by name; a profile and a policy may be objects with their fields.
+
+    Raises:
+        InvalidInput: a field is unknown, or a value is out of range.
+    """
+    names = [part.name for part in fields(RecallSettings)]
+    for name in values:
+        if name not in names:
+            raise unknown("setting of a recall", name, names, where="the settings")
+    settings: dict[str, Any] = dict(values)
+    profile = settings.get("profile")
+    if isinstance(profile, Mapping):
+        settings["profile"] = Profile.from_dict(cast("Mapping[str, Any]", profile))
+    if isinstance(sizes := settings.get("chunking"), Mapping):
+        settings["chunking"] = _chunking(cast("Mapping[str, Any]", sizes))
+    policy = settings.get("policy")
+    if isinstance(policy, Mapping):
+        settings["policy"] = _policy(cast("Mapping[str, Any]", policy))
+    return RecallSettings(**settings)
+
+
+def _chunking(values: Mapping[str, Any]) -> Chunking:
+    names = [part.name for part in fields(Chunking)]
+    for name in values:
+        if name not in names:
+            raise unknown("size of a chunking", name, names, where="a chunking")
+    return Chunking(**values)
+
+
+def _policy(values: Mapping[str, Any]) -> ContextPolicy:
+    names = [part.name for part in fields(ContextPolicy)]
+    for name in values:
+        if name not in names:
+            raise unknown("field of a context policy", name, names, where="a context policy")
+    for name in ("name", "version"):
+        if name not in values:
+            raise InvalidInput(
+                f"The context policy has no {name}", remedy=f"Add its {name} to the file."
+            )
+    settings: dict[str, Any] = dict(values)
+    days = settings.get("tier_days")
+    if isinstance(days, list):
+        # A file has lists.
+        settings["tier_days"] = tuple(cast("list[object]", days))
+    return ContextPolicy(**settings)

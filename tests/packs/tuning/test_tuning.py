@@ -15,9 +15,9 @@ import pytest
 import cerata
 from cerata import InvalidInput, Judgement, NotFound, Profile, Store, Tuning
 from cerata.memory.snapshot.reader import snapshot_of
-from cerata.memory.tuning.candidates import DEPTH, Candidates, candidates_of
-from cerata.memory.tuning.groups import folds_of
-from cerata.memory.tuning.tuning import judged_questions
+from cerata.packs.tuning.candidates import DEPTH, Candidates, candidates_of
+from cerata.packs.tuning.groups import folds_of
+from cerata.packs.tuning.tuning import judged_questions
 from cerata.retrieval.ranking.profile import LANES
 from cerata.retrieval.ranking.profiles import PROFILES
 from cerata.retrieval.ranking.signals import SIGNALS
@@ -52,7 +52,7 @@ def conversations(store: Store, count: int, *, of_questions: Sequence[bool]) -> 
 
 
 def tune(store: Store, judgements: Any, **options: Any) -> Tuning:
-    return cerata.tune(store, judgements, profile=options.pop("profile", PLAIN), **options)
+    return cerata.tuning.tune(store, judgements, profile=options.pop("profile", PLAIN), **options)
 
 
 def test_planted_weights_are_recovered_on_held_out_groups() -> None:
@@ -93,7 +93,7 @@ def test_weights_of_a_fold_do_not_depend_on_its_judgements(
         seen.append(len(lists))
         return PLAIN
 
-    monkeypatch.setattr("cerata.memory.tuning.weights.Learner.learned", learned)
+    monkeypatch.setattr("cerata.packs.tuning.weights.Learner.learned", learned)
     with cerata.open(":memory:") as store:
         tune(store, conversations(store, 3, of_questions=[True]))
     assert seen == [16, 16, 16, 24]
@@ -166,7 +166,7 @@ def test_a_learned_profile_has_no_importance() -> None:
 REPEATED = """
 import json, sys
 import cerata
-from tests.memory.tuning.test_tuning import conversations, tune
+from tests.packs.tuning.test_tuning import conversations, tune
 with cerata.open(":memory:") as store:
     judgements = conversations(store, 3, of_questions=[True, True, False])
     print(json.dumps(tune(store, judgements).to_dict()))

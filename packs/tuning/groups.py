@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from cerata.engine.integrity import hash_bytes
+from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.columnar.times import to_datetime
 from cerata.projections.columnar.turn_order import NO_ROW
-
-from ..snapshot.snapshot import Snapshot
 
 FOLDS_MAX: Final = 10
 """More groups are joined: each fold costs a fit, and a tenth of the questions is enough to hold."""

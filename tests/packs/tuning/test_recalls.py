@@ -8,8 +8,8 @@ import pytest
 import cerata
 from cerata import Filter, InvalidInput, Profile, Store, agents
 from cerata.memory.snapshot.reader import snapshot_of
-from cerata.memory.tuning.candidates import candidates_of
-from cerata.memory.tuning.recalls import UsedRecalls
+from cerata.packs.tuning.candidates import candidates_of
+from cerata.packs.tuning.recalls import UsedRecalls
 
 PLAIN = Profile("plain", 1, {"text": 1})
 
@@ -84,7 +84,7 @@ def test_recalls_that_cannot_be_repeated_are_left_out_with_a_notice() -> None:
         last = store.put_frame("the mill", tags=["x"])
         store.recall("mill?", where=Filter(tags=["x"]), record=True)
         agents.record_access(store, last)
-        tuning = cerata.tune(store, profile=PLAIN)
+        tuning = cerata.tuning.tune(store, profile=PLAIN)
         assert tuning.questions == 10
         assert tuning.notices == ("1 recalls with a filter or by vectors alone are left out",)
 
@@ -92,4 +92,4 @@ def test_recalls_that_cannot_be_repeated_are_left_out_with_a_notice() -> None:
 def test_too_few_used_recalls_are_refused() -> None:
     """The remedy names the calls that record."""
     with cerata.open(":memory:") as store, pytest.raises(InvalidInput, match="record_access"):
-        cerata.tune(store)
+        cerata.tuning.tune(store)

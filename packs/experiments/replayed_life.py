@@ -30,12 +30,12 @@ from cerata.engine.memory_storage import PrivateMemory
 from cerata.engine.open import MEMORY_PATH, open_log
 from cerata.engine.salted_hashes import NOT_COMPARABLE
 from cerata.engine.unreadable import whole_events
+from cerata.memory.batch.session import WriteSession
+from cerata.memory.embeddings.cache import TextVectors, makers_of
+from cerata.memory.snapshot.snapshot import Snapshot
+from cerata.memory.values.moved_references import attachments_in, moved_body
 from cerata.retrieval.chunking import Chunking
 
-from ..batch.session import WriteSession
-from ..embeddings.cache import TextVectors, makers_of
-from ..snapshot.snapshot import Snapshot
-from ..values.moved_references import attachments_in, moved_body
 from .chunked_documents import ChunkedDocuments, NewParts
 
 _BATCH_EVENTS = 4_000

@@ -12,9 +12,10 @@ import numpy as np
 
 from cerata.projections.columnar.columns import F64
 from cerata.retrieval.ranking.fusion import OF_FACTS, OF_VECTORS
-from cerata.retrieval.ranking.learning import JudgedList, fitted
 from cerata.retrieval.ranking.profile import LANES, SIGNAL_WEIGHT_MAX, Profile
 from cerata.retrieval.ranking.signals import SIGNALS
+
+from .learning import JudgedList, fitted
 
 DECIMALS: Final = 3
 """Digits of a learned weight: more change no order that a person would notice, and with fewer the
