@@ -34,6 +34,10 @@ PACKS = (
     "packs.experiments",
     "integrations.importers",
     "integrations.mcp",
+    "integrations.langchain",
+    "integrations.openai_agents",
+    "integrations.anthropic",
+    "integrations.google_adk",
     "fault_injection.command",
 )
 """The packs that Cerata ships, in the order in which their states are saved."""

@@ -59,10 +59,6 @@ class Role:
     IMPORTER: ClassVar[Role]
     COPY: ClassVar[Role]
     """An import of events of another log, with their history."""
-    LANGCHAIN: ClassVar[Role]
-    OPENAI: ClassVar[Role]
-    ANTHROPIC: ClassVar[Role]
-    ADK: ClassVar[Role]
 
     def __init__(self, subject: str) -> None:
         self.subject = subject
@@ -77,10 +73,6 @@ Role.TOOL = Role("A tool of a model")
 Role.EXTRACTOR = Role("An extractor")
 Role.IMPORTER = Role("An importer")
 Role.COPY = Role("An import of events")
-Role.LANGCHAIN = Role("LangChain's adapter")
-Role.OPENAI = Role("The session of OpenAI's SDK")
-Role.ANTHROPIC = Role("The memory tool")
-Role.ADK = Role("ADK's memory service")
 
 
 class Owned(NamedTuple):

@@ -8,11 +8,19 @@ scope of their store. Deleting hides files, and the log keeps them (docs/anthrop
 Read first: `tool`, then `files`.
 """
 
-from ..extras import require
+from typing import TYPE_CHECKING
 
-require("anthropic.lib.tools", "anthropic")
+from ..extras import names_with
 
-from .refusal import RefusedCommand  # noqa: E402
-from .tool import CerataAsyncMemoryTool, CerataMemoryTool  # noqa: E402
+if TYPE_CHECKING:
+    from .refusal import RefusedCommand
+    from .tool import CerataAsyncMemoryTool, CerataMemoryTool
 
 __all__ = ["CerataAsyncMemoryTool", "CerataMemoryTool", "RefusedCommand"]
+
+__getattr__ = names_with(
+    __name__,
+    "anthropic.lib.tools",
+    "anthropic",
+    {"CerataAsyncMemoryTool": "tool", "CerataMemoryTool": "tool", "RefusedCommand": "refusal"},
+)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, cast
 
 from cerata.engine.arguments import is_integer, is_unicode
-from cerata.engine.packs import Role
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Frame
 from cerata.memory.values.options import PutOptions
@@ -19,6 +18,7 @@ from cerata.memory.view import View
 from cerata.projections.frames.filters import Filter
 
 from ..frames_of_scope import FramesOfScope
+from .pack import ROLE
 from .paths import ROOT, checked_path, parents_of
 from .refusal import RefusedCommand
 from .texts import LINES_MAX, lines_with, listing, shown_range, snippet
@@ -37,7 +37,7 @@ class MemoryFiles:
 
     def __init__(self, store: object) -> None:
         """Keep the files in a store. Raises `InvalidInput` if it is no store."""
-        self._frames = FramesOfScope(store, FILE, Role.ANTHROPIC)
+        self._frames = FramesOfScope(store, FILE, ROLE)
 
     @property
     def store(self) -> Store:

@@ -9,10 +9,18 @@ narrow the scope of the store for each call. Deleting hides memories, and the lo
 Read first: `memory_service`.
 """
 
-from ..extras import require
+from typing import TYPE_CHECKING
 
-require("google.adk.memory.base_memory_service", "google-adk")
+from ..extras import names_with
 
-from .memory_service import CerataMemoryService  # noqa: E402
+if TYPE_CHECKING:
+    from .memory_service import CerataMemoryService
 
 __all__ = ["CerataMemoryService"]
+
+__getattr__ = names_with(
+    __name__,
+    "google.adk.memory.base_memory_service",
+    "google-adk",
+    {"CerataMemoryService": "memory_service"},
+)

@@ -15,7 +15,6 @@ from google.adk.memory.memory_entry import MemoryEntry
 
 from cerata.engine.arguments import expect_positive, expect_string, expect_text
 from cerata.engine.errors import InvalidInput
-from cerata.engine.packs import Role
 from cerata.engine.unreadable import readable
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Hit
@@ -27,6 +26,7 @@ from cerata.projections.frames.filters import Filter
 from ..frames_of_scope import FramesOfScope
 from ..threads import finished
 from .entries import Entry, event_entries, memory_entries, memory_of
+from .pack import ROLE
 
 MEMORY: Final = "adk.memory"
 PREFIX: Final = "adk:"
@@ -52,7 +52,7 @@ class CerataMemoryService(BaseMemoryService):
             InvalidInput: ``store`` is no store, or ``k`` not positive.
         """
         k = expect_positive("k", k)
-        self._base = FramesOfScope(store, MEMORY, Role.ADK).of_scope
+        self._base = FramesOfScope(store, MEMORY, ROLE).of_scope
         self._k = k
 
     @property
@@ -165,7 +165,7 @@ class CerataMemoryService(BaseMemoryService):
         for name, value in zip(("app_name", "user_id"), scope.values(), strict=True):
             if not expect_text(name, value):
                 raise InvalidInput(f"{name} is empty", remedy=f"Pass {name}='name'.")
-        return FramesOfScope(self._base.scoped(scope), MEMORY, Role.ADK)
+        return FramesOfScope(self._base.scoped(scope), MEMORY, ROLE)
 
 
 def _checked(custom_metadata: object) -> Mapping[str, Any]:

@@ -9,12 +9,24 @@ store. Deleting hides data, and the log keeps it (docs/langchain.md).
 Read first: `vector_store`.
 """
 
-from ..extras import require
+from typing import TYPE_CHECKING
 
-require("langchain_core.vectorstores", "langchain")
+from ..extras import names_with
 
-from .byte_store import CerataByteStore  # noqa: E402
-from .retriever import CerataRetriever  # noqa: E402
-from .vector_store import CerataVectorStore  # noqa: E402
+if TYPE_CHECKING:
+    from .byte_store import CerataByteStore
+    from .retriever import CerataRetriever
+    from .vector_store import CerataVectorStore
 
 __all__ = ["CerataByteStore", "CerataRetriever", "CerataVectorStore"]
+
+__getattr__ = names_with(
+    __name__,
+    "langchain_core.vectorstores",
+    "langchain",
+    {
+        "CerataByteStore": "byte_store",
+        "CerataRetriever": "retriever",
+        "CerataVectorStore": "vector_store",
+    },
+)

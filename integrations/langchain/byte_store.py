@@ -13,7 +13,6 @@ from langchain_core.stores import BaseStore
 
 from cerata.engine.arguments import expect_text
 from cerata.engine.errors import InvalidInput
-from cerata.engine.packs import Role
 from cerata.engine.unreadable import readable
 from cerata.memory.store import Store
 from cerata.memory.view import View
@@ -21,6 +20,7 @@ from cerata.memory.view import View
 from ..frames_of_scope import FramesOfScope
 from ..threads import finished
 from .keys import OTHER_PREFIX, Keys, checked_keys
+from .pack import ROLE
 
 BYTES: Final = "langchain.bytes"
 
@@ -46,7 +46,7 @@ class CerataByteStore(BaseStore[str, bytes]):
         Raises:
             InvalidInput: ``store`` is no store, or ``prefix`` no prefix.
         """
-        self._frames = FramesOfScope(store, BYTES, Role.LANGCHAIN)
+        self._frames = FramesOfScope(store, BYTES, ROLE)
         self._keys = Keys(prefix)
 
     def mget(self, keys: Sequence[str]) -> list[bytes | None]:

@@ -15,7 +15,6 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 
 from cerata.engine.arguments import expect_positive, expect_string, expect_type
-from cerata.engine.packs import Role
 from cerata.engine.unreadable import readable
 from cerata.memory.values.options import Page
 from cerata.memory.view import View
@@ -23,6 +22,7 @@ from cerata.projections.frames.filters import Filter
 
 from ..frames_of_scope import FramesOfScope, hit_place, with_frame
 from ..threads import finished
+from .pack import ROLE
 
 
 class CerataRetriever(BaseRetriever):
@@ -59,7 +59,7 @@ class CerataRetriever(BaseRetriever):
         Raises:
             InvalidInput: ``store`` is no store, ``k`` not positive, or ``where`` no `Filter`.
         """
-        FramesOfScope(store, None, Role.LANGCHAIN)
+        FramesOfScope(store, None, ROLE)
         _check(k, where)
         super().__init__(store=store, k=k, at=at, where=where, **named)
 
@@ -81,7 +81,7 @@ class CerataRetriever(BaseRetriever):
         at = self.at if at is None else at
         where = self.where if where is None else where
         _check(k, where)
-        frames = FramesOfScope(self.store, None, Role.LANGCHAIN)
+        frames = FramesOfScope(self.store, None, ROLE)
         view = frames.store.history.view() if at is None else frames.store.at(at)
         hits = frames.search(view, query, k=k, where=where, page=Page(group_by="content"))
         return [_document(frames, view, hit) for hit in hits]

@@ -20,7 +20,6 @@ from langchain_core.vectorstores.utils import maximal_marginal_relevance
 from cerata.engine.arguments import expect_one_of, expect_positive, expect_string, expect_text
 from cerata.engine.errors import EmbedderFailed, InvalidInput
 from cerata.engine.limits import BATCH_EVENTS_MAX
-from cerata.engine.packs import Role
 from cerata.engine.unreadable import readable
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Frame, Hit
@@ -32,6 +31,7 @@ from ..filters import check_filter, holds, superset
 from ..frames_of_scope import FramesOfScope
 from ..threads import finished
 from .keys import OTHER_PREFIX, Keys, checked_keys
+from .pack import ROLE
 
 DOCUMENT: Final = "langchain.document"
 
@@ -86,7 +86,7 @@ class CerataVectorStore(VectorStore):
         Raises:
             InvalidInput: an argument has another type, or is unknown.
         """
-        self._frames = FramesOfScope(store, DOCUMENT, Role.LANGCHAIN)
+        self._frames = FramesOfScope(store, DOCUMENT, ROLE)
         self._keys = Keys(prefix)
         if not isinstance(embedding, Embeddings):
             raise InvalidInput(

@@ -11,22 +11,17 @@ Read first: `saver`.
 
 from typing import TYPE_CHECKING
 
+from ..extras import names_with
+
 if TYPE_CHECKING:
     from .saver import CerataSaver
     from .store import CerataStore
 
 __all__ = ["CerataSaver", "CerataStore"]
 
-_MODULES = {"CerataSaver": "saver", "CerataStore": "store"}
-
-
-def __getattr__(name: str) -> object:
-    """Load the framework with the first name: events and rows of a log need none."""
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    from ..extras import require
-
-    require("langgraph.checkpoint.base", "langgraph")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+__getattr__ = names_with(
+    __name__,
+    "langgraph.checkpoint.base",
+    "langgraph",
+    {"CerataSaver": "saver", "CerataStore": "store"},
+)

@@ -6,10 +6,15 @@ Deleting hides items, and the log keeps them (docs/openai-agents.md).
 Read first: `session`.
 """
 
-from ..extras import require
+from typing import TYPE_CHECKING
 
-require("agents.memory.session_settings", "openai-agents")
+from ..extras import names_with
 
-from .session import CerataSession  # noqa: E402
+if TYPE_CHECKING:
+    from .session import CerataSession
 
 __all__ = ["CerataSession"]
+
+__getattr__ = names_with(
+    __name__, "agents.memory.session_settings", "openai-agents", {"CerataSession": "session"}
+)

@@ -12,7 +12,6 @@ from typing import Any, Final, cast
 from cerata.engine.arguments import expect_text, is_integer
 from cerata.engine.errors import Conflict, Corrupt, InvalidInput
 from cerata.engine.limits import BATCH_EVENTS_MAX
-from cerata.engine.packs import Role
 from cerata.engine.unreadable import readable
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Frame
@@ -22,6 +21,7 @@ from cerata.retrieval.speaker_names import speaker
 
 from ..frames_of_scope import FramesOfScope
 from ..threads import finished
+from .pack import ROLE
 from .words import words_of
 
 ITEM: Final = "openai.item"
@@ -64,7 +64,7 @@ class CerataSession:
         self.session_settings: Any = _settings.coerce_session_settings(
             _settings.SessionSettings() if session_settings is None else session_settings
         )
-        self._frames = FramesOfScope(store, ITEM, Role.OPENAI)
+        self._frames = FramesOfScope(store, ITEM, ROLE)
         self._uri = f"openai:{quote(session_id)}/"
 
     @property

@@ -8,10 +8,18 @@ Needs the API package alone; without an SDK no span is recorded (docs/openteleme
 Read first: `names`, then `tracing`.
 """
 
-from ..extras import require
+from typing import TYPE_CHECKING
 
-require("opentelemetry.trace", "otel")
+from ..extras import names_with
 
-from .tracing import TracedStore, TracedView, trace  # noqa: E402
+if TYPE_CHECKING:
+    from .tracing import TracedStore, TracedView, trace
 
 __all__ = ["TracedStore", "TracedView", "trace"]
+
+__getattr__ = names_with(
+    __name__,
+    "opentelemetry.trace",
+    "otel",
+    {"TracedStore": "tracing", "TracedView": "tracing", "trace": "tracing"},
+)

@@ -15,15 +15,9 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from cerata.engine.errors import InvalidInput
-from cerata.engine.packs import Owned, Pack, Role, of_packs, packs
+from cerata.engine.packs import Owned, Pack, of_packs, packs
 
-_KERNEL: Final = (
-    Owned("the file", None, events=("branch", "erase", "gap"), is_copied=False),
-    Owned("LangChain's stores", Role.LANGCHAIN, ("langchain.document", "langchain.bytes")),
-    Owned("sessions of OpenAI's SDK", Role.OPENAI, ("openai.item",), ("openai:",)),
-    Owned("the memory tool", Role.ANTHROPIC, ("anthropic.file",)),
-    Owned("ADK's memory service", Role.ADK, ("adk.memory",), ("adk:",)),
-)
+_KERNEL: Final = (Owned("the file", None, events=("branch", "erase", "gap"), is_copied=False),)
 
 
 @of_packs

@@ -28,10 +28,14 @@ from cerata.engine.events import (
 )
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.packs import Owned, Role, packs
+from cerata.integrations.anthropic import pack as anthropic
 from cerata.integrations.frames_of_scope import FramesOfScope
+from cerata.integrations.google_adk import pack as google_adk
 from cerata.integrations.importers import import_from, kinds
+from cerata.integrations.langchain import pack as langchain
 from cerata.integrations.langgraph import pack as langgraph
 from cerata.integrations.mcp.service import Service
+from cerata.integrations.openai_agents import pack as openai_agents
 from cerata.memory.batch.writer import acting, session_of
 from cerata.memory.values.owners import (
     FREE_EVENTS,
@@ -58,13 +62,13 @@ OWNED: Final = [
 """A kind and a URI for each kind and start of a URI in the table."""
 
 INTEGRATIONS: Final[Mapping[str, Role | None]] = {
-    "anthropic": Role.ANTHROPIC,
-    "google_adk": Role.ADK,
+    "anthropic": anthropic.ROLE,
+    "google_adk": google_adk.ROLE,
     "importers": Role.IMPORTER,
-    "langchain": Role.LANGCHAIN,
+    "langchain": langchain.ROLE,
     "langgraph": langgraph.ROLE,
     "mcp": Role.TOOL,
-    "openai_agents": Role.OPENAI,
+    "openai_agents": openai_agents.ROLE,
     # Spans of the caller's own writes.
     "otel": None,
 }
