@@ -81,7 +81,7 @@ def run_export(options: Namespace, output: Output) -> int:
 
 
 def _export_facts(options: Namespace, output: Output) -> int:
-    from cerata.memory.values.words import counted
+    from cerata.engine.words import counted
 
     with reading(options) as store:
         view = view_of(store, options)
@@ -110,7 +110,7 @@ def _export_facts(options: Namespace, output: Output) -> int:
 
 
 def _export_events(options: Namespace, output: Output) -> int:
-    from cerata.memory.values.words import counted
+    from cerata.engine.words import counted
 
     first = 1 if options.first is None else options.first
     with reading(options) as store:
@@ -200,7 +200,7 @@ def _import_facts(options: Namespace, output: Output, lines: IO[bytes], show: _S
 
 
 def _print_facts(imported: ImportedFacts, file: str, output: Output) -> None:
-    from cerata.memory.values.words import counted
+    from cerata.engine.words import counted
 
     output.line(f"{counted(imported.added, 'line')} added, {imported.known:,} already present")
     if imported.missing:
@@ -219,7 +219,7 @@ def _import_events(options: Namespace, output: Output, lines: IO[bytes], show: _
 
 
 def _print_events(imported: ImportedEvents, file: str, output: Output) -> None:
-    from cerata.memory.values.words import counted
+    from cerata.engine.words import counted
 
     copy = "as a copy of their log" if imported.is_copy else "as new events"
     output.line(

@@ -133,7 +133,7 @@ _COLUMNS_MAX = {"subject": 24, "predicate": 20, "object": 28}
 
 def run_list(options: Namespace, output: Output, draw: Drawing | None = None) -> int:
     """Print facts as a table, oldest first, or contradictions in two lines each."""
-    from cerata.memory.values.words import counted
+    from cerata.engine.words import counted
 
     count = count_of(options)
     _refuse_together(options)
@@ -234,7 +234,7 @@ def _is_storable(value: FactObject) -> bool:
 
 
 def _run_conflicts(view: View, options: Namespace, count: int, output: Output) -> int:
-    from cerata.memory.values.words import counted
+    from cerata.engine.words import counted
 
     conflicts = view.graph.conflicts(options.subject, options.predicate)
     page = conflicts[:count]
@@ -273,7 +273,7 @@ def _print(facts: Sequence[Fact], output: Output, quoting: View | None) -> None:
     """
     from rich.cells import cell_len, set_cell_size
 
-    from cerata.memory.values.words import clipped
+    from cerata.engine.words import clipped
     from cerata.projections.facts.objects import Standing
 
     rows = [(fact.subject, fact.predicate, object_text(fact)) for fact in facts]
@@ -300,7 +300,7 @@ def _print(facts: Sequence[Fact], output: Output, quoting: View | None) -> None:
 
 
 def _print_evidence(evidence: EvidenceText, output: Output) -> None:
-    from cerata.memory.values.words import clipped
+    from cerata.engine.words import clipped
 
     if evidence.text is None:
         words = "(erased)"

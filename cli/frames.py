@@ -101,7 +101,7 @@ VERBS: Final = (
 def run_show(options: Namespace, output: Output) -> int:
     """Print whole frames, each below its source."""
     from cerata.engine.unreadable import frame_place, readable
-    from cerata.memory.values.words import bytes_text
+    from cerata.engine.words import bytes_text
 
     with reading(options) as store:
         view = view_of(store, options)
@@ -235,7 +235,7 @@ def _print_density(times: list[datetime], output: Output) -> None:
 
 def print_frame(frame: Frame, time: datetime, output: Output) -> None:
     """Print a frame as one line: id, day, name, speaker and the beginning of its text."""
-    from cerata.memory.values.words import bytes_text, clipped
+    from cerata.engine.words import bytes_text, clipped
 
     name = frame.title or frame.uri or ""
     output.row(

@@ -125,7 +125,7 @@ def _parts(line: DiffLine, *, is_styled: bool) -> list[Part]:
 
 def print_diff(diff: Diff, output: Output) -> None:
     """Print the changes of a diff, and their counts in the last line."""
-    from cerata.memory.values.words import clipped, column, counted
+    from cerata.engine.words import clipped, column, counted
 
     for change in diff:
         output.row((change.title, "bold"))
@@ -191,7 +191,7 @@ def run_history(options: Namespace, output: Output) -> int:
 
 
 def _print_events(entries: list[HistoryEntry], view: View, output: Output) -> int:
-    from cerata.memory.values.words import column
+    from cerata.engine.words import column
 
     with output.pages():
         for entry in entries:
@@ -261,9 +261,9 @@ def _thing_in(options: Namespace) -> int | str:
 
 
 def _print_version(frame: Frame, view: View, output: Output) -> None:
+    from cerata.engine.words import clipped
     from cerata.memory.snapshot.reader import snapshot_of
     from cerata.memory.values.acts import credit
-    from cerata.memory.values.words import clipped
 
     olds = ", ".join(f"#{number}" for number in frame.supersedes)
     output.row(
@@ -301,7 +301,7 @@ def _moment(field: FieldBlame, bars: TimeBars | None) -> str:
 
 def _print_blame(options: Namespace, output: Output) -> int:
     """Print each field of a frame, fact, entity or link, and the event that set it."""
-    from cerata.memory.values.words import clipped, column
+    from cerata.engine.words import clipped, column
 
     with reading(options) as store:
         view = view_of(store, options)

@@ -227,8 +227,8 @@ def _print(
     answer: Sequence[Neighbour | FactPath | Cooccurrence], output: Output, *, marking: bool
 ) -> None:
     """Print the results; with ``marking``, facts that have ended are marked."""
+    from cerata.engine.words import counted
     from cerata.memory.values.graph import Cooccurrence, FactPath, Neighbour, Reached
-    from cerata.memory.values.words import counted
 
     near = [item for item in answer if not isinstance(item, FactPath)]
     width = _width((item.entity for item in near), _NAME_MAX)
@@ -282,13 +282,13 @@ def _width(texts: Iterable[str], limit: int) -> int:
 def _cell(text: str, width: int) -> str:
     from rich.cells import set_cell_size
 
-    from cerata.memory.values.words import clipped
+    from cerata.engine.words import clipped
 
     return set_cell_size(clipped(text, width), width)
 
 
 def _print_path(path: FactPath, output: Output, *, marking: bool) -> None:
-    from cerata.memory.values.words import counted
+    from cerata.engine.words import counted
 
     output.row((f"{counted(len(path), 'step')}: {path}", "bold"))
     for step in path.steps:
@@ -329,7 +329,7 @@ def run_extract(options: Namespace, output: Output) -> int:
 
 
 def _print_extraction(extraction: Extraction, view: View, output: Output) -> None:
-    from cerata.memory.values.words import counted
+    from cerata.engine.words import counted
 
     for extracted in extraction.frames:
         if extracted.candidates:

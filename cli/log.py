@@ -156,8 +156,8 @@ def _decoration(names: dict[int, list[str]], seq: int) -> list[tuple[str, str]]:
 
 
 def _print_line(event: Event, names: dict[int, list[str]], output: Output) -> None:
+    from cerata.engine.words import clipped
     from cerata.memory.frames.event_summary import act_of, describe
-    from cerata.memory.values.words import clipped
     from cerata.projections.columnar.times import to_datetime
 
     output.row(
@@ -221,8 +221,8 @@ def _print_part(part: Sequence[Event], output: Output, *, are_passages: bool, si
     With ``signed`` each line has its actor and reason: those of the batch differ.
     """
     from cerata.engine.events import PutFrame
+    from cerata.engine.words import clipped, column, counted
     from cerata.memory.frames.event_summary import act_of, describe
-    from cerata.memory.values.words import clipped, column, counted
 
     if are_passages and len(part) > 1:
         output.row(
@@ -267,9 +267,9 @@ def _print_audit(options: Namespace, output: Output) -> int:
 
 def run_follow(options: Namespace, output: Output) -> int:
     """Print each event after a point, and each later event as it is written."""
+    from cerata.engine.words import clipped
     from cerata.memory.frames.event_summary import act_of, describe, event_row, type_of_act
     from cerata.memory.values.acts import credit
-    from cerata.memory.values.words import clipped
     from cerata.projections.columnar.times import to_datetime
 
     if options.count is not None and options.count < 1:
@@ -339,7 +339,7 @@ def run_welcome(options: Namespace, output: Output) -> int:
 
 def run_info(options: Namespace, output: Output) -> int:
     """Print the contents and sizes of the file, or its head."""
-    from cerata.memory.values.words import column
+    from cerata.engine.words import column
 
     if options.head:
         return _print_head(options, output)
@@ -372,7 +372,7 @@ def _print_head(options: Namespace, output: Output) -> int:
 
 
 def _lines(facts: Mapping[str, JsonValue]) -> Iterator[tuple[str, str]]:
-    from cerata.memory.values.words import bytes_text, counted
+    from cerata.engine.words import bytes_text, counted
 
     sizes = {name: _number(facts, name) for name in facts if name.endswith("_bytes")}
     parts = sizes["ring_bytes"] + sizes["segment_bytes"] + sizes["checkpoint_bytes"]

@@ -104,8 +104,8 @@ _LOG_MAX: Final = 1 << 20
 
 def run_bisect(options: Namespace, output: Output) -> int:
     """Print the verdicts, then the event, its batch, and the changes of that event."""
+    from cerata.engine.words import clipped
     from cerata.memory.frames.event_summary import event_row
-    from cerata.memory.values.words import clipped
 
     with reading(options) as store:
         result = store.history.bisect(
@@ -215,9 +215,9 @@ def _print_probe(probe: Probe, output: Output) -> None:
 
 
 def _print_event(result: Bisection, output: Output) -> None:
+    from cerata.engine.words import clipped
     from cerata.memory.frames.event_summary import act_of, describe
     from cerata.memory.values.acts import credit
-    from cerata.memory.values.words import clipped
     from cerata.projections.columnar.times import to_datetime
 
     batch = f"{result.first}..{result.last}" if result.last > result.first else f"{result.first}"
@@ -289,7 +289,7 @@ def _compare(options: Namespace, output: Output) -> int:
 def _apply(options: Namespace, output: Output) -> int:
     import msgspec
 
-    from cerata.memory.values.words import counted
+    from cerata.engine.words import counted
 
     opened = changing(options, output) if options.yes else reading(options)
     with opened as store, _other(options, options.apply) as fork:

@@ -124,8 +124,8 @@ def _remember(file: str, paths: Sequence[Path], output: Output) -> dict[str, Jso
     """Remember documents."""
     import importlib.resources
 
+    from cerata.engine.words import counted
     from cerata.memory.ingest.discovery import find_files
-    from cerata.memory.values.words import counted
 
     sources = list(paths) or [Path(str(importlib.resources.files("cerata") / "docs"))]
     total = len(find_files(sources).files)

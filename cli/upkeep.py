@@ -151,7 +151,7 @@ VERBS: Final = (
 def run_verify(options: Namespace, output: Output) -> int:
     """Verify the file, and print every damage and divergence."""
     from cerata.engine.remembered import RememberedHead
-    from cerata.memory.values.words import counted
+    from cerata.engine.words import counted
 
     # Before the file is opened: an unreadable head is a mistake of the command.
     if options.head is not None:
@@ -191,7 +191,7 @@ def run_verify(options: Namespace, output: Output) -> int:
 
 def _rebuild(options: Namespace, output: Output) -> int:
     """Fold projections from the log again."""
-    from cerata.memory.values.words import counted
+    from cerata.engine.words import counted
 
     with changing(options, output) as store, output.progress("rebuilding", store.head.seq) as steps:
         valid_names = sorted(store.stream.digests())
@@ -240,7 +240,7 @@ def _save_checkpoint(options: Namespace, output: Output) -> int:
 
 def run_backup(options: Namespace, output: Output) -> int:
     """Copy the memory into a new file."""
-    from cerata.memory.values.words import counted
+    from cerata.engine.words import counted
 
     with reading(options) as store:
         head = store.head
@@ -293,8 +293,8 @@ def run_doctor(options: Namespace, output: Output) -> int:
 
 
 def _print_diagnosis(diagnosis: Diagnosis, output: Output) -> None:
+    from cerata.engine.words import counted
     from cerata.memory.maintenance.doctor import Cure
-    from cerata.memory.values.words import counted
 
     if diagnosis.healthy:
         output.parts(
@@ -367,7 +367,7 @@ def _maintain(options: Namespace, output: Output) -> int:
 
 
 def _print_compaction(result: Compaction, output: Output) -> None:
-    from cerata.memory.values.words import bytes_text, counted
+    from cerata.engine.words import bytes_text, counted
 
     sizes = f"{bytes_text(result.before)} to {bytes_text(result.after)}"
     stays = not result.done and not result.dropped and result.after >= result.before
@@ -392,7 +392,7 @@ _NEEDED: Final = ("model", "revision", "dimension")
 
 def _embed(options: Namespace, output: Output) -> int:
     """Embed frames without a vector in batches; an interrupted run can be continued."""
-    from cerata.memory.values.words import counted
+    from cerata.engine.words import counted
 
     where = where_of(options)
     embedder = _embedder(options)
@@ -473,7 +473,7 @@ def _embedder(options: Namespace) -> Embedder | None:
 
 def _sweep(options: Namespace, output: Output) -> int:
     """Close the expired frames."""
-    from cerata.memory.values.words import counted
+    from cerata.engine.words import counted
 
     with changing(options, output) as store:
         receipt = store.upkeep.sweep()

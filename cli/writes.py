@@ -315,7 +315,7 @@ def _usual_parts(remembered: Remembered) -> dict[str, int]:
 
 
 def _print_summary(remembered: Remembered, file: str, output: Output) -> None:
-    from cerata.memory.values.words import counted
+    from cerata.engine.words import counted
 
     outcomes: tuple[Outcome, ...] = ("added", "replaced", "unchanged", "skipped")
     counts = ", ".join(f"{len(remembered.of(outcome)):,} {outcome}" for outcome in outcomes)
@@ -415,7 +415,7 @@ def run_put(options: Namespace, output: Output) -> int:
 
 def _supersede(options: Namespace, output: Output) -> int:
     """Replace a frame by a text, or by an existing frame."""
-    from cerata.memory.values.words import clipped
+    from cerata.engine.words import clipped
 
     text: str = options.text or ""
     fields = {
@@ -444,7 +444,7 @@ def _supersede(options: Namespace, output: Output) -> int:
 
 def run_delete(options: Namespace, output: Output) -> int:
     """Close frames by id, all or none, or the frames of a filter."""
-    from cerata.memory.values.words import clipped, counted
+    from cerata.engine.words import clipped, counted
 
     where = where_of(options)
     if bool(options.ids) == (where is not None):
@@ -568,7 +568,7 @@ def run_restore(options: Namespace, output: Output) -> int:
 
 
 def _print_version(store: Store, old: int, receipt: Receipt, output: Output) -> None:
-    from cerata.memory.values.words import clipped
+    from cerata.engine.words import clipped
 
     frame = store.frame(receipt.id)
     name = f"{frame.title}: " if frame.title else ""

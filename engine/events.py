@@ -38,6 +38,7 @@ from .integrity import commitment_of, hash_bytes, leaf_of
 from .json_value import JsonValue as JsonValue  # noqa: PLC0414 - re-exported
 from .packs import load_kind
 from .plain_value import plain
+from .words import bytes_text, counted
 
 ScopeValue: TypeAlias = str | int | bool
 Scope: TypeAlias = tuple[tuple[str, ScopeValue], ...]
@@ -227,6 +228,9 @@ class UnknownBody(EventBody, frozen=True, kw_only=True):
         decoded: Mapping[str, JsonValue] = msgspec.msgpack.decode(self.data)
         return decoded
 
+    def describe(self) -> str:
+        return f"(version {self.kind_version} of {self.kind}: kept, not applied by this Cerata)"
+
 
 def is_known(kind: str, version: int) -> bool:
     """Return whether this process reads bodies of a type and version."""
@@ -278,6 +282,14 @@ class PutFrame(EventBody, frozen=True, kw_only=True):
             return (self.token_embedding,)
         return self.embedding, self.token_embedding
 
+    def describe(self) -> str:
+        name = self.title or self.uri
+        if self.chunk_count is not None:
+            return f"{name or 'a document'} ({counted(self.chunk_count, 'passage')})"
+        if self.blob is not None:
+            return f"{name or 'bytes'} ({bytes_text(self.blob.size)})"
+        return f"{name}: {self.text}" if name else self.text or ""
+
 
 @event("deleteFrame", references={"frame": "putFrame"})
 class DeleteFrame(EventBody, frozen=True, kw_only=True):
@@ -286,6 +298,9 @@ class DeleteFrame(EventBody, frozen=True, kw_only=True):
     changes = ("frame",)
 
     frame: int
+
+    def describe(self) -> str:
+        return f"#{self.frame}"
 
 
 @event("supersedeFrame", references={"old": "putFrame", "new": "putFrame"})
@@ -297,6 +312,9 @@ class SupersedeFrame(EventBody, frozen=True, kw_only=True):
 
     old: int
     new: int
+
+    def describe(self) -> str:
+        return f"#{self.old} by #{self.new}"
 
 
 @event("putEmbedding", references={"frame": "putFrame", "context": "putFrame"})
@@ -333,6 +351,9 @@ class PutTag(EventBody, frozen=True, kw_only=True):
         """Return whether the tag names a point that both logs have."""
         return self.at <= point
 
+    def describe(self) -> str:
+        return f"{self.tag} names event {self.at}"
+
 
 @event("useEmbedder")
 class UseEmbedder(EventBody, frozen=True, kw_only=True):
@@ -349,6 +370,9 @@ class UseEmbedder(EventBody, frozen=True, kw_only=True):
     space: str
     name: str | None = None
     tokens_space: str | None = None
+
+    def describe(self) -> str:
+        return f"{self.name}, {self.space}" if self.name else self.space
 
 
 class Evidence(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -387,6 +411,9 @@ class AssertFact(EventBody, frozen=True, kw_only=True):
     evidence: tuple[Evidence, ...] = ()
     assumptions: tuple[str, ...] = ()
 
+    def describe(self) -> str:
+        return f"{self.subject} · {self.predicate} · {self.object}"
+
 
 @event("retractFact", references={"fact": "assertFact"})
 class RetractFact(EventBody, frozen=True, kw_only=True):
@@ -397,6 +424,9 @@ class RetractFact(EventBody, frozen=True, kw_only=True):
 
     fact: int
 
+    def describe(self) -> str:
+        return f"#{self.fact}"
+
 
 @event("putPredicate")
 class PutPredicate(EventBody, frozen=True, kw_only=True):
@@ -404,6 +434,9 @@ class PutPredicate(EventBody, frozen=True, kw_only=True):
 
     predicate: str
     functional: bool
+
+    def describe(self) -> str:
+        return f"{self.predicate} has {'one value' if self.functional else 'values'} at a time"
 
 
 @event("putEntity")
@@ -413,6 +446,9 @@ class PutEntity(EventBody, frozen=True, kw_only=True):
     entity: str
     kind: str | None = None
     aliases: tuple[str, ...] = ()
+
+    def describe(self) -> str:
+        return ", ".join((self.entity, *self.aliases))
 
 
 @event("mergeEntities")
@@ -424,6 +460,9 @@ class MergeEntities(EventBody, frozen=True, kw_only=True):
     entity: str
     into: str
 
+    def describe(self) -> str:
+        return f"{self.entity} is read as {self.into}"
+
 
 @event("unmergeEntities", references={"merge": "mergeEntities"})
 class UnmergeEntities(EventBody, frozen=True, kw_only=True):
@@ -432,6 +471,9 @@ class UnmergeEntities(EventBody, frozen=True, kw_only=True):
     changes = ("merge",)
 
     merge: int
+
+    def describe(self) -> str:
+        return f"#{self.merge}"
 
 
 @event("splitEntity", references={"facts": "assertFact"})
@@ -445,6 +487,9 @@ class SplitEntity(EventBody, frozen=True, kw_only=True):
     into: str
     facts: tuple[int, ...]
 
+    def describe(self) -> str:
+        return f"{self.entity} is {self.into} in {', '.join(f'#{fact}' for fact in self.facts)}"
+
 
 @event("unsplitEntity", references={"split": "splitEntity"})
 class UnsplitEntity(EventBody, frozen=True, kw_only=True):
@@ -453,6 +498,9 @@ class UnsplitEntity(EventBody, frozen=True, kw_only=True):
     changes = ("split",)
 
     split: int
+
+    def describe(self) -> str:
+        return f"#{self.split}"
 
 
 @event("extractFacts", references={"frame": "putFrame"})
@@ -466,6 +514,10 @@ class ExtractFacts(EventBody, frozen=True, kw_only=True):
     extractor: str
     extractor_version: str
     count: int
+
+    def describe(self) -> str:
+        by = f"{self.extractor} {self.extractor_version}"
+        return f"{counted(self.count, 'fact')} in #{self.frame} by {by}"
 
 
 @event("linkFacts", references={"fact": "assertFact", "target": "assertFact", "frame": "putFrame"})
@@ -484,6 +536,10 @@ class LinkFacts(EventBody, frozen=True, kw_only=True):
     target: int | None = None
     frame: int | None = None
 
+    def describe(self) -> str:
+        target = self.target if self.target is not None else self.frame
+        return f"#{self.fact} {self.kind.replace('_', ' ')} #{target}"
+
 
 @event("unlinkFacts", references={"link": "linkFacts"})
 class UnlinkFacts(EventBody, frozen=True, kw_only=True):
@@ -493,6 +549,9 @@ class UnlinkFacts(EventBody, frozen=True, kw_only=True):
     keeps_run = True
 
     link: int
+
+    def describe(self) -> str:
+        return f"#{self.link}"
 
 
 class TimeInterval(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -593,12 +652,19 @@ class RecallContext(EventBody, frozen=True, kw_only=True):
         del point
         return False
 
+    def describe(self) -> str:
+        facts = f", {counted(len(self.facts), 'fact')}" if self.facts else ""
+        return f"{counted(len(self.frames), 'frame')}{facts} for {self.query}"
+
 
 @event("access", references={"frames": "putFrame"})
 class AccessFrames(EventBody, frozen=True, kw_only=True):
     """Frames were used: opened, cited, or used in any way that the caller counts."""
 
     frames: tuple[int, ...]
+
+    def describe(self) -> str:
+        return ", ".join(f"#{frame}" for frame in self.frames)
 
 
 @event("importBatch", references={"after": "importBatch"})
@@ -618,6 +684,9 @@ class ImportBatch(EventBody, frozen=True, kw_only=True):
     after: int | None = None
     log: bytes | None = None
     first: int | None = None
+
+    def describe(self) -> str:
+        return self.dialect if self.count is None else f"{counted(self.count, 'line')} of facts"
 
 
 @event("branch")
@@ -639,6 +708,9 @@ class Branch(EventBody, frozen=True, kw_only=True):
         """Return False: a branch belongs to the fork."""
         del point
         return False
+
+    def describe(self) -> str:
+        return f"after event {self.seq:,}, as {self.id.hex()}"
 
 
 @event("erase")

@@ -14,6 +14,7 @@ import msgspec
 from cerata.engine.errors import CerataError, NotFound
 from cerata.engine.events import DEFAULT_SCOPE, Event, RecallContext
 from cerata.engine.plain_value import PlainValue
+from cerata.engine.words import clipped
 from cerata.retrieval.context.blocks import ContextItem
 from cerata.retrieval.context.imitation import on_one_line
 
@@ -32,7 +33,6 @@ from .snapshot.reader import Reader, snapshot_of
 from .snapshot.snapshot import Snapshot
 from .values.acts import Act, act_of
 from .values.frames import Context, Hit
-from .values.words import clipped
 
 LineState: TypeAlias = Literal["kept", "gone", "new", "unknown"]
 

@@ -26,8 +26,8 @@ def run_archive(options: Namespace, output: Output) -> int:
     """Write the days that the folder lacks; a file that differs is an error before any write."""
     from cerata.agents.continuity.archive import archived_days
     from cerata.agents.continuity.exchanges import Talk
+    from cerata.engine.words import counted
     from cerata.memory.snapshot.reader import snapshot_of
-    from cerata.memory.values.words import counted
 
     passed = {
         "FILE": options.to != STREAM,

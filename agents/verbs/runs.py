@@ -29,8 +29,8 @@ def run_runs(options: Namespace, output: Output) -> int:
     from cerata.agents.activities.columns import ActivityKind
     from cerata.agents.activities.reads import activities_at
     from cerata.agents.activities.values import activities_of, calls_of, run_named
+    from cerata.engine.words import clipped
     from cerata.memory.snapshot.reader import snapshot_of
-    from cerata.memory.values.words import clipped
 
     again = {"MODULE:FUNCTION": options.function, "--live": options.live}
     check_goes_with("--again", again, is_passed=options.again)
@@ -65,8 +65,8 @@ def _run_again(options: Namespace, output: Output) -> int:
     from cerata.agents.activities.values import run_named
     from cerata.agents.agent import Agent
     from cerata.agents.code import function_named
+    from cerata.engine.words import clipped
     from cerata.memory.snapshot.reader import snapshot_of
-    from cerata.memory.values.words import clipped
 
     if options.named is None:
         raise InvalidInput("--again needs a run", remedy="Pass the id of a run.")
@@ -97,7 +97,7 @@ def run_id_of(text: str) -> str | int:
 
 
 def _print_run(activity: Activity, output: Output) -> None:
-    from cerata.memory.values.words import counted
+    from cerata.engine.words import counted
 
     error = f"  {activity.error}" if activity.error else ""
     output.row(
@@ -113,8 +113,8 @@ def _print_run(activity: Activity, output: Output) -> None:
 def run_refs(options: Namespace, output: Output) -> int:
     """List the results of a run, by reference, or print the value of one."""
     from cerata.agents.activities.values import run_named
+    from cerata.engine.words import clipped
     from cerata.memory.snapshot.reader import snapshot_of
-    from cerata.memory.values.words import clipped
 
     if options.ref is not None:
         return _print_ref(options, output)

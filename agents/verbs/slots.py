@@ -61,8 +61,8 @@ def _declare(options: Namespace, output: Output) -> int:
     from cerata.agents.agent import Agent
     from cerata.agents.slots.rows import declared_slots
     from cerata.agents.spec_yaml import load_memory
+    from cerata.engine.words import counted
     from cerata.memory.snapshot.reader import snapshot_of
-    from cerata.memory.values.words import counted
 
     if options.agent is None or options.at is not None:
         raise InvalidInput(
@@ -99,7 +99,7 @@ def _plain_slot(row: DeclaredSlot) -> dict[str, JsonValue]:
 
 def _print_slot(row: DeclaredSlot, output: Output) -> None:
     from cerata.agents.declarations import spec_of
-    from cerata.memory.values.words import clipped
+    from cerata.engine.words import clipped
 
     spec = spec_of(row)
     parts = [spec.tier, *([spec.type] if spec.type else [])]
@@ -216,7 +216,7 @@ def _json(option: str, text: str) -> JsonValue:
 
 
 def _print_item(item: SlotItem, output: Output) -> None:
-    from cerata.memory.values.words import clipped
+    from cerata.engine.words import clipped
 
     text = json.dumps(plain(item.value), ensure_ascii=False)
     key = "" if item.key is None else f"{item.key}  "
@@ -236,7 +236,7 @@ def _agent(store: Store, snapshot: Snapshot, options: Namespace) -> Agent:
         InvalidInput: several agents do, and none is named.
     """
     from cerata.agents.slots.rows import declared_slots
-    from cerata.memory.values.words import clipped
+    from cerata.engine.words import clipped
 
     agents = sorted({row.agent for row in declared_slots(snapshot)})
     if options.agent is None and len(agents) == 1:

@@ -49,7 +49,7 @@ def agent_in(
         InvalidInput: several agents have messages or activities, and none is named.
     """
     from cerata.agents.agent import Agent
-    from cerata.memory.values.words import clipped
+    from cerata.engine.words import clipped
 
     snapshot = agent_scope(snapshot)
     if name is not None:
@@ -141,8 +141,8 @@ def _print_sessions(options: Namespace, output: Output) -> int:
     from cerata.agents.continuity.exchanges import Talk
     from cerata.agents.continuity.resumption import thread_of
     from cerata.engine.unreadable import readable
+    from cerata.engine.words import clipped
     from cerata.memory.snapshot.reader import snapshot_of
-    from cerata.memory.values.words import clipped
 
     with reading(options) as store:
         view = view_of(store, options)
@@ -181,7 +181,7 @@ def _print_sessions(options: Namespace, output: Output) -> int:
 
 def _print_threads(options: Namespace, output: Output) -> int:
     """List the threads of an agent, the most recent first."""
-    from cerata.memory.values.words import counted
+    from cerata.engine.words import counted
 
     with reading(options) as store:
         agent = _agent(store, options)
@@ -200,7 +200,7 @@ def _print_threads(options: Namespace, output: Output) -> int:
 
 def _print_topics(options: Namespace, output: Output) -> int:
     """List the topics of a thread's newest messages, the most mentioned first."""
-    from cerata.memory.values.words import counted
+    from cerata.engine.words import counted
 
     with reading(options) as store:
         agent = _agent(store, options)
@@ -336,8 +336,8 @@ _REMEDY: Final = "Pass --model MODULE:NAME of an object with name, version and w
 
 def run_reflect(options: Namespace, output: Output) -> int:
     """Perform the due tasks with a model, by default `Extractive`, or list them."""
+    from cerata.engine.words import clipped, counted
     from cerata.memory.snapshot.reader import snapshot_of
-    from cerata.memory.values.words import clipped, counted
 
     model = None if options.model is None else model_named(options.model)
     with reading(options) if options.dry_run else changing(options, output) as store:

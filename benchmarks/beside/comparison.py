@@ -12,7 +12,7 @@ from cerata.cli.files import write_picture
 from cerata.cli.output import Output
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
-from cerata.memory.values.words import counted
+from cerata.engine.words import counted
 from cerata.packs.plots.verbs import form_of
 
 from .chart import chart

@@ -174,7 +174,7 @@ def _tested(
 
 
 def _so_far(report: CrashReport) -> str:
-    from cerata.memory.values.words import counted
+    from cerata.engine.words import counted
 
     broken = counted(len(report.violations), "violation") if report.violations else "no violation"
     return f"{report.states:,} crash states, {broken}"
@@ -189,7 +189,7 @@ def _first_of_each(report: CrashReport) -> list[Violation]:
 
 
 def _print_counts(report: CrashReport, options: Namespace, output: Output) -> None:
-    from cerata.memory.values.words import counted
+    from cerata.engine.words import counted
 
     jobs = options.jobs or os.cpu_count() or 1
     cores = "one core" if jobs == 1 else f"{jobs} cores"
@@ -226,7 +226,7 @@ def _print_violation(number: int, violation: Violation, replay: str, output: Out
 def _print_verdict(
     report: CrashReport, violations: list[Violation], output: Output, *, was_interrupted: bool
 ) -> None:
-    from cerata.memory.values.words import counted
+    from cerata.engine.words import counted
 
     output.line()
     more = len(violations) - _VIOLATIONS_SHOWN
@@ -258,10 +258,10 @@ def _replay_command(options: Namespace, violation: Violation) -> str:
 
 def _replay(kind: type[Workload], options: Namespace, output: Output) -> int:
     """Open a saved crash state again, then crash its story again; 1 if that breaks a rule."""
+    from cerata.engine.words import counted
     from cerata.fault_injection.cases import decode_case
     from cerata.fault_injection.crash_test import crash_test, replay
     from cerata.memory.ingest.document import open_regular
-    from cerata.memory.values.words import counted
 
     try:
         with open_regular(Path(options.replay)) as file:

@@ -20,9 +20,9 @@ import msgspec
 import numpy as np
 
 from cerata.engine.errors import InvalidInput, StorageFailed
+from cerata.engine.words import counted
 from cerata.memory.ingest.formats.sandbox import ParserProcess, Unparsed, is_installed
 from cerata.memory.values.vectors import vectors
-from cerata.memory.values.words import counted
 from cerata.retrieval.embedders.identity import EmbedderIdentity
 
 from ..chroma_client import Answer, Request

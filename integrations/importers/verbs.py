@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from cerata.cli.files import STREAM
 from cerata.cli.options import planning, writing
 from cerata.engine.errors import InvalidInput
-from cerata.memory.values.words import counted
+from cerata.engine.words import counted
 
 from .run import ImportedRecords, import_from
 

@@ -8,7 +8,7 @@ them.
 import msgspec
 
 from cerata.engine.events import EventBody, event
-from cerata.memory.values.words import bytes_text
+from cerata.engine.words import bytes_text
 
 
 @event("langgraph.putCheckpoint")

@@ -9,11 +9,11 @@ from typing import Final
 from cerata.engine.errors import CerataError, InvalidInput, NotFound
 from cerata.engine.loading import loading
 from cerata.engine.unreadable import UNREADABLE, noticing
+from cerata.engine.words import clipped, counted
 from cerata.memory.facts.changes import FactChange
 from cerata.memory.frames.diff import Change
 from cerata.memory.store import Store
 from cerata.memory.values.options import Layout
-from cerata.memory.values.words import clipped, counted
 from cerata.memory.view import View
 from cerata.projections.frames.filters import Filter
 from cerata.retrieval.context.imitation import on_one_line

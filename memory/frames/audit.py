@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 from cerata.engine.instants import to_datetime
 from cerata.engine.plain_value import PlainValue
+from cerata.engine.words import clipped, column, counted
 from cerata.retrieval.context.imitation import on_one_line
 
-from ..values.words import clipped, column, counted
 from .event_summary import act_of, describe
 
 if TYPE_CHECKING:

@@ -2,36 +2,9 @@
 
 from typing import Final
 
-from cerata.engine.events import (
-    AccessFrames,
-    AssertFact,
-    Branch,
-    DeleteFrame,
-    Erased,
-    Event,
-    EventBody,
-    ExtractFacts,
-    ImportBatch,
-    JsonValue,
-    LinkFacts,
-    MergeEntities,
-    PutEntity,
-    PutFrame,
-    PutPredicate,
-    PutTag,
-    RecallContext,
-    RetractFact,
-    SplitEntity,
-    SupersedeFrame,
-    UnknownBody,
-    UnlinkFacts,
-    UnmergeEntities,
-    UnsplitEntity,
-    UseEmbedder,
-)
+from cerata.engine.events import Erased, Event, JsonValue
 from cerata.engine.packs import of_packs, packs
-
-from ..values.words import bytes_text, clipped, counted
+from cerata.engine.words import clipped
 
 _KERNEL: Final = {
     "putFrame": "put",
@@ -75,65 +48,7 @@ def type_of_act(name: str) -> str:
 def describe(event: Event) -> str:
     """Return the content of an event in a few words."""
     body = event.body
-    if isinstance(body, Erased):
-        return "(erased)"
-    if isinstance(body, UnknownBody):
-        return f"(version {body.kind_version} of {body.kind}: kept, not applied by this Cerata)"
-    if isinstance(body, PutFrame):
-        return _describe_frame(body)
-    if isinstance(body, Branch):
-        return f"after event {body.seq:,}, as {body.id.hex()}"
-    if isinstance(body, SupersedeFrame):
-        return f"#{body.old} by #{body.new}"
-    if isinstance(body, DeleteFrame):
-        return f"#{body.frame}"
-    if isinstance(body, PutTag):
-        return f"{body.tag} names event {body.at}"
-    if isinstance(body, UseEmbedder):
-        return f"{body.name}, {body.space}" if body.name else body.space
-    if isinstance(body, ExtractFacts):
-        by = f"{body.extractor} {body.extractor_version}"
-        return f"{counted(body.count, 'fact')} in #{body.frame} by {by}"
-    if isinstance(body, ImportBatch):
-        return body.dialect if body.count is None else f"{counted(body.count, 'line')} of facts"
-    if isinstance(body, RecallContext):
-        facts = f", {counted(len(body.facts), 'fact')}" if body.facts else ""
-        return f"{counted(len(body.frames), 'frame')}{facts} for {body.query}"
-    if isinstance(body, AccessFrames):
-        return ", ".join(f"#{frame}" for frame in body.frames)
-    return body.describe() or _describe_fact(body)
-
-
-def _describe_fact(body: EventBody) -> str:
-    if isinstance(body, AssertFact):
-        return f"{body.subject} · {body.predicate} · {body.object}"
-    if isinstance(body, RetractFact):
-        return f"#{body.fact}"
-    if isinstance(body, PutPredicate):
-        return f"{body.predicate} has {'one value' if body.functional else 'values'} at a time"
-    if isinstance(body, PutEntity):
-        return ", ".join((body.entity, *body.aliases))
-    if isinstance(body, MergeEntities):
-        return f"{body.entity} is read as {body.into}"
-    if isinstance(body, SplitEntity):
-        return f"{body.entity} is {body.into} in {', '.join(f'#{fact}' for fact in body.facts)}"
-    if isinstance(body, UnmergeEntities):
-        return f"#{body.merge}"
-    if isinstance(body, LinkFacts):
-        target = body.target if body.target is not None else body.frame
-        return f"#{body.fact} {body.kind.replace('_', ' ')} #{target}"
-    if isinstance(body, UnlinkFacts):
-        return f"#{body.link}"
-    return f"#{body.split}" if isinstance(body, UnsplitEntity) else ""
-
-
-def _describe_frame(body: PutFrame) -> str:
-    name = body.title or body.uri
-    if body.chunk_count is not None:
-        return f"{name or 'a document'} ({counted(body.chunk_count, 'passage')})"
-    if body.blob is not None:
-        return f"{name or 'bytes'} ({bytes_text(body.blob.size)})"
-    return f"{name}: {body.text}" if name else body.text or ""
+    return "(erased)" if isinstance(body, Erased) else body.describe()
 
 
 def event_row(event: Event) -> dict[str, JsonValue]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from cerata.engine.plain_value import PlainValue
 from cerata.engine.unreadable import readable
+from cerata.engine.words import clipped
 from cerata.retrieval.context.imitation import on_one_line
 
 from ..facts.corrections import correction_of
@@ -16,7 +17,6 @@ from ..snapshot.fact_conversion import id_of_seq
 from ..snapshot.snapshot import Snapshot
 from ..values.acts import Act, act_of
 from ..values.facts import Fact
-from ..values.words import clipped
 from .blame import assertions, corrected_fact
 from .event_summary import describe
 from .things import Thing, batch_of, entity_events

@@ -16,10 +16,10 @@ from cerata.engine.errors import Conflict, Diverged, InvalidInput, NotFound, Ref
 from cerata.engine.loading import loading
 from cerata.engine.packs import Role
 from cerata.engine.plain_value import PlainValue
+from cerata.engine.words import counted
 from cerata.engine.writer import Origin
 from cerata.projections.columnar.scopes import admits
 
-from ..values.words import counted
 from .counts import Counts
 from .event_batches import EventBatches, ReadBatch
 from .line_blocks import refusal

@@ -10,8 +10,8 @@ from cerata.cli.files import opened_input
 from cerata.cli.options import check_goes_with, reading, view_of
 from cerata.cli.verbs import add_current_folder
 from cerata.engine.errors import InvalidInput
+from cerata.engine.words import clipped, counted
 from cerata.memory.search.recall_rerun import RecallSettings, rerun_recall
-from cerata.memory.values.words import clipped, counted
 
 from .projection_comparison import compare_projections
 from .recall_comparison import compare_recalls, settings_of

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cerata.cli.files import check_new, new_file, opened_input
 from cerata.cli.options import profile_from, reading, view_of
 from cerata.engine.errors import InvalidInput
-from cerata.memory.values.words import counted
+from cerata.engine.words import counted
 
 from .judged_lines import LINE_SIZE_MAX
 from .tuning import Tuning, tune

@@ -7,7 +7,7 @@ import pytest
 
 import cerata
 from cerata.cli.main import main
-from cerata.memory.values.words import bytes_text
+from cerata.engine.words import bytes_text
 
 
 @pytest.fixture

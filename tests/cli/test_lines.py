@@ -12,8 +12,8 @@ import cerata.cli.output as output_module
 from cerata.cli import main
 from cerata.cli.output import Output
 from cerata.cli.parser import parser
+from cerata.engine.words import column
 from cerata.memory.frames.event_summary import acts
-from cerata.memory.values.words import column
 from cerata.retrieval.embedders import built_in
 
 from ..embedders import Hashing

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from cerata.engine.plain_value import PlainValue
-
-from ...values.words import counted
+from cerata.engine.words import counted
 
 FlawOutcome: TypeAlias = Literal["skipped", "doubtful"]
 
