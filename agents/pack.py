@@ -29,6 +29,7 @@ _SHOWN: Final = ("sessions", "threads", "topics", "standing", "handoff", "summar
 
 PACK: Final = Pack(
     name="agents",
+    docs=("continuity.md",),
     owns=(
         Owned("reflections", Role.AGENT, ("reflection",), is_memory=False),
         Owned("summaries", Role.AGENT, ("summary",)),

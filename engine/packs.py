@@ -139,6 +139,7 @@ class Pack(NamedTuple):
     - ``verbs`` are the verbs of the command line, ``groups`` its new groups with a few words on
       each, ``additions`` its options for other verbs, and ``renamed`` maps a verb of an earlier
       build to the words that do its work.
+    - ``docs`` are its pages in docs/, for the index of a pack that Cerata ships.
     - ``resident`` are modules that `cerata.open` loads: a later read may find no descriptor.
     """
 
@@ -156,6 +157,7 @@ class Pack(NamedTuple):
     groups: Mapping[str, str] = _EMPTY
     additions: tuple[Addition, ...] = ()
     renamed: Mapping[str, str] = _EMPTY
+    docs: tuple[str, ...] = ()
     resident: tuple[str, ...] = ()
 
 

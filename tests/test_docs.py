@@ -23,13 +23,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 import cerata
+from cerata.engine.packs import shipped_packs
+from tools import pack_pages, site_pages
 
 ROOT = Path(__file__).resolve().parent.parent
 COMMANDS = {"sh", "bash", "shell", "console", "python"}
@@ -167,6 +169,18 @@ def test_every_page_of_docs_is_in_the_reading_order() -> None:
     }
     missing = {page for page in (ROOT / "docs").rglob("*.md") if page != index} - linked
     assert {page.relative_to(ROOT).as_posix() for page in missing} == set()
+
+
+def test_the_index_has_the_pages_of_packs() -> None:
+    """``python -m tools.pack_pages`` writes them anew; the site has them by the same function."""
+    assert pack_pages.section(pack_pages.INDEX.read_text(encoding="utf-8")) == pack_pages.lines()
+    config = SimpleNamespace(nav=["index.md", {"I build an agent": ["agents.md"]}])
+    site_pages.on_config(config)
+    added = [page for entry in config.nav[2:] for page in next(iter(entry.values()))]
+    assert sorted(added) == sorted(
+        page for pack in shipped_packs() for page in pack.docs if page != "agents.md"
+    )
+    assert all((pack_pages.DOCS / page).is_file() for page in added)
 
 
 def test_the_index_begins_with_four_paths_of_five_pages() -> None:

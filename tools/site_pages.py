@@ -2,7 +2,8 @@
 
 The pages of docs/ are also read in a checkout and in the wheel, so they have no directives of
 mkdocstrings, and they link source files. The site has neither; this module makes the pages of the
-reference, one for each room with public names, and leaves the text of a link to a source file.
+reference, one for each room with public names, adds the pages of packs to the navigation, and
+leaves the text of a link to a source file.
 """
 
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -10,9 +11,13 @@ reference, one for each room with public names, and leaves the text of a link to
 import posixpath
 import re
 import sys
+from pathlib import Path
 from typing import Any, Final
 
 import cerata
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from tools.pack_pages import pages
 
 LINK: Final = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((\.\.?/[^)\s]*)\)")
 
@@ -33,6 +38,15 @@ def rooms() -> dict[str, list[str]]:
             )
             names.setdefault(parts[1], []).append(f"{module}.{defined}")
     return {room: sorted(public) for room, public in names.items()}
+
+
+def on_config(config: Any) -> Any:
+    """Add the pages of packs to the navigation, unless mkdocs.yml has them."""
+    listed = str(config.nav)
+    for heading, found in pages().items():
+        if added := [page for page in found if page not in listed]:
+            config.nav.append({heading: added})
+    return config
 
 
 def on_files(files: Any, *, config: Any) -> Any:

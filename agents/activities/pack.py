@@ -13,6 +13,7 @@ _RUN: Final = "id of a run, or #SEQ of its start"
 
 PACK: Final = Pack(
     name="activities",
+    docs=("agents.md",),
     events={"startActivity": _EVENTS, "endActivity": _EVENTS, "recordCall": _EVENTS},
     acts={"startActivity": "start", "endActivity": "end", "recordCall": "call"},
     states=(

@@ -11,6 +11,7 @@ _EVENTS: Final = "cerata.agents.slots.events"
 
 PACK: Final = Pack(
     name="slots",
+    docs=("working-memory.md",),
     events={"putSlot": _EVENTS},
     acts={"putSlot": "slot"},
     states=(State("slots", "slots/1/0cb745685e324755", "cerata.agents.slots.rows:Slots"),),

@@ -9,6 +9,7 @@ from cerata.engine.packs import Pack, State
 
 PACK: Final = Pack(
     name="messages",
+    docs=("signs.md",),
     states=(
         State(
             "messages",

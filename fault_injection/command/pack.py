@@ -16,6 +16,7 @@ _VERBS: Final = "cerata.fault_injection.command.verbs"
 
 PACK: Final = Pack(
     name="crash-tests",
+    docs=("fault-injection.md",),
     verbs=(
         Verb(
             "crash-test",

@@ -11,6 +11,7 @@ ROLE: Final = Role("The memory tool")
 
 PACK: Final = Pack(
     name="anthropic",
+    docs=("anthropic.md",),
     owns=(Owned("the memory tool", ROLE, ("anthropic.file",)),),
     role=ROLE,
 )

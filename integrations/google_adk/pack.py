@@ -11,6 +11,7 @@ ROLE: Final = Role("ADK's memory service")
 
 PACK: Final = Pack(
     name="google-adk",
+    docs=("google-adk.md",),
     owns=(Owned("ADK's memory service", ROLE, ("adk.memory",), ("adk:",)),),
     role=ROLE,
 )

@@ -17,6 +17,7 @@ def kinds() -> tuple[str, ...]:
 
 PACK: Final = Pack(
     name="importers",
+    docs=("importers.md",),
     importers={
         kind: f"cerata.integrations.importers.{kind}:opened"
         for kind in ("chroma", "graphiti", "mem0")

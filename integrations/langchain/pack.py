@@ -11,6 +11,7 @@ ROLE: Final = Role("LangChain's adapter")
 
 PACK: Final = Pack(
     name="langchain",
+    docs=("langchain.md",),
     owns=(Owned("LangChain's stores", ROLE, ("langchain.document", "langchain.bytes")),),
     role=ROLE,
 )

@@ -13,6 +13,7 @@ _EVENTS: Final = "cerata.integrations.langgraph.events"
 
 PACK: Final = Pack(
     name="langgraph",
+    docs=("langgraph.md",),
     events={
         "langgraph.putCheckpoint": _EVENTS,
         "langgraph.putWrites": _EVENTS,

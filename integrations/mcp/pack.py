@@ -11,6 +11,7 @@ CLIENTS: Final = ("claude-code", "claude-desktop", "cursor", "vscode")
 
 PACK: Final = Pack(
     name="mcp",
+    docs=("mcp.md",),
     verbs=(
         Verb(
             "mcp",

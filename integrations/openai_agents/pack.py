@@ -11,6 +11,7 @@ ROLE: Final = Role("The session of OpenAI's SDK")
 
 PACK: Final = Pack(
     name="openai-agents",
+    docs=("openai-agents.md",),
     owns=(Owned("sessions of OpenAI's SDK", ROLE, ("openai.item",), ("openai:",)),),
     role=ROLE,
 )

@@ -9,6 +9,7 @@ from cerata.engine.packs import AT, EMBEDDER, Arg, Option, Pack, Verb
 
 PACK: Final = Pack(
     name="tuning",
+    docs=("tune.md",),
     functions={"tune": "cerata.tuning.tune"},
     verbs=(
         Verb(
