@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.verbs import ACTOR, LISTS, Arg, Option, Verb, identifier
@@ -193,6 +191,9 @@ def _list_frames(options: Namespace, output: Output) -> int:
 
 def _list_timeline(options: Namespace, output: Output) -> int:
     """Print a page of frames in order of time."""
+    # The module is imported here: help would wait for it.
+    from dataclasses import replace
+
     from cerata.engine.unreadable import frame_place, readable
     from cerata.projections.frames.timeline import Position
 
@@ -330,8 +331,7 @@ def can_draw() -> bool:
     return True
 
 
-@dataclass(frozen=True)
-class TimeBars:
+class TimeBars(NamedTuple):
     """Bars over one range of time, from ``first`` to ``last``.
 
     - Each of the ``width`` characters is an equal part of the range.
@@ -341,7 +341,7 @@ class TimeBars:
     last: datetime
     width: int = WIDTH
 
-    @cached_property
+    @property
     def _kind(self) -> int:
         return 0 if can_draw() else 1
 

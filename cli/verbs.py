@@ -136,8 +136,8 @@ def verb_named(group: str, name: str) -> Verb:
     verb = _of_packs().get((group, name)) or _kernel_verb(group, name)
     additions = additions_of(verb)
     return verb._replace(
-        arguments=(*verb.arguments, *(each for one in additions for each in one.options)),
-        examples=(*verb.examples, *(each for one in additions for each in one.examples)),
+        arguments=(*verb.arguments, *(option for each in additions for option in each.options)),
+        examples=(*verb.examples, *(words for each in additions for words in each.examples)),
     )
 
 
@@ -149,7 +149,9 @@ def _kernel_verb(group: str, name: str) -> Verb:
 
 def additions_of(verb: Verb) -> list[Addition]:
     """Return the additions of packs to a verb."""
-    return [one for pack in packs() for one in pack.additions if one.verb == verb.words]
+    return [
+        addition for pack in packs() for addition in pack.additions if addition.verb == verb.words
+    ]
 
 
 def verbs_of(group: str) -> list[Verb]:
@@ -219,7 +221,7 @@ def packs_named(names: Iterable[str]) -> list[Pack]:
     Raises:
         InvalidInput: a module cannot be imported, or has no pack.
     """
-    found: list[Pack] = []
+    chosen: list[Pack] = []
     for name in names:
         add_current_folder()
         try:
@@ -232,8 +234,8 @@ def packs_named(names: Iterable[str]) -> list[Pack]:
                 f"--pack {name} names no pack: {error}",
                 remedy="Name a module that can be imported and has a value PACK.",
             ) from error
-        found.append(pack)
-    return found
+        chosen.append(pack)
+    return chosen
 
 
 def add_packs_in(words: Sequence[str]) -> None:
@@ -271,20 +273,20 @@ _NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,40}")
 def _check(pack: Pack, beside: Iterable[Pack]) -> None:
     """Raise `InvalidInput` for a verb, a group or an option that the kernel or a pack has."""
     where = f"pack {pack.name!r:.80}"
-    known = {*groups(), *(group for each in beside for group in each.groups)}
+    names = {*groups(), *(group for each in beside for group in each.groups)}
     for group in pack.groups:
         if group in _GROUPS or group in names_in(EVERYDAY) or not _NAME.fullmatch(group):
             raise _taken("group", group, where)
     for verb in pack.verbs:
         if verb.name in _MODULES.get(verb.group, ()) or not _NAME.fullmatch(verb.name):
             raise _taken("verb", verb.words, where)
-        if verb.group == EVERYDAY and verb.name in known:
+        if verb.group == EVERYDAY and verb.name in names:
             raise _taken("verb", verb.words, where)
-        if verb.group not in known:
+        if verb.group not in names:
             raise InvalidInput(
                 f"There is no group {verb.group!r:.60}",
                 where=where,
-                remedy=f"Use one of {', '.join(known)}, or add it to groups.",
+                remedy=f"Use one of {', '.join(names)}, or add it to groups.",
             )
     for addition in pack.additions:
         _check_addition(addition, where)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypedDict
 
@@ -253,6 +252,8 @@ def _remember_files(options: Namespace, store: Callable[[], Store], output: Outp
 
 
 def _remember_input(options: Namespace, store: Callable[[], Store], output: Output) -> Remembered:
+    from dataclasses import replace
+
     from cerata.memory.batch.writer import session_of
     from cerata.memory.frames.drafts import frame_fields
     from cerata.memory.ingest.document import Ingest

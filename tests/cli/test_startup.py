@@ -34,7 +34,7 @@ atexit.register(report)
 
 ANSWER = "from cerata.__main__ import main; sys.argv[1:] = {words!r}; sys.exit(main())"
 
-HEAVY = ("numpy", "msgspec", "rich", "cerata.memory")
+HEAVY = ("numpy", "msgspec", "rich", "dataclasses", "cerata.memory")
 """Modules that only a verb may load."""
 
 _SUBJECTS_OF_OTHERS = (
@@ -74,8 +74,8 @@ NOT_NEEDED = {
 }
 """For each verb, modules that its work in a pipe does not need."""
 
-MODULES_MAX = 190
-"""An empty Python has about 50, argparse and the parsers of all verbs 150, numpy alone 110 more."""
+MODULES_MAX = 170
+"""An empty Python has about 50, argparse and the parsers of all verbs 100, numpy alone 110 more."""
 
 RATIO_MAX = 12.0
 """Processor time, against an empty Python in the same minute; the engine takes about 60 times."""
