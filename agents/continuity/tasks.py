@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cerata.engine.codec import tenant_of
 from cerata.engine.errors import CerataError, ModelFailed
 from cerata.engine.events import Draft, PutFrame, Scope
 from cerata.engine.integrity import hash_bytes
@@ -77,7 +76,8 @@ class Writer:
     def is_known(self, task: Task) -> bool:
         """Return whether a task has an answer, or an answer that could not be used."""
         session = self._session
-        tenant = tenant_of(self._scope)
+        # A scope begins with its tenant.
+        tenant = self._scope[0][1]
         return session.log.find_key(self._key(task), tenant, sees=session.sees) is not None
 
     def ask(self, task: Task) -> str:

@@ -12,12 +12,12 @@ from cerata.engine.arguments import expect_integer, expect_one_of
 from cerata.engine.draft_validation import check_note, check_person
 from cerata.engine.errors import Conflict, InvalidInput
 from cerata.engine.events import Draft
-from cerata.engine.instants import to_datetime
 from cerata.engine.late import late
 from cerata.engine.limits import ACTOR_SIZE_MAX
 from cerata.memory.batch.writer import Writer, session_of
 from cerata.memory.snapshot.reader import store_call
 from cerata.memory.values.arguments import full_scope
+from cerata.projections.columnar.times import to_datetime
 
 from .events import VERDICTS, Judge
 

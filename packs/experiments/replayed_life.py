@@ -26,7 +26,6 @@ from cerata.engine.events import (
     RecallContext,
     UnknownBody,
 )
-from cerata.engine.memory_storage import PrivateMemory
 from cerata.engine.open import MEMORY_PATH, open_log
 from cerata.engine.salted_hashes import NOT_COMPARABLE
 from cerata.engine.unreadable import whole_events
@@ -89,7 +88,7 @@ class ReplayedLife:
         self._documents = documents
         self.split, self.left, self.without_vectors = len(documents.new), documents.left, 0
         self._clock = _RecordedClock()
-        environment = Environment(storage=PrivateMemory(), clock=self._clock)
+        environment = Environment(clock=self._clock)
         self._log = open_log(MEMORY_PATH, environment=environment)
         # The newest state has it: the event that names the embedder follows the first vectors.
         embedder = recorded.embedder

@@ -14,7 +14,6 @@ import numpy as np
 from cerata.memory.search.pages import LANE_HITS
 from cerata.memory.search.request import SearchRequest
 from cerata.memory.search.search import run_search
-from cerata.memory.search.signals import Signals
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.columnar.columns import F64, I64, Mask
 from cerata.retrieval.ranking.fusion import OF_FACTS, Shares, fuse, step_of
@@ -135,7 +134,7 @@ def candidates_of(question: JudgedQuestion) -> Candidates:
     before = [hit.id for hit in run_search(snapshot, request).order[:DEPTH]]
     profile = _with_all(request.profile)
     result = run_search(snapshot, replace(request, k=LANE_HITS, rerank=None, profile=profile))
-    running = result.fusion.running
+    running, signals = result.fusion.running, result.signals
     rankings = result.blocks[0].rankings
     ids = ranked_ids(rankings)
     lanes: dict[str, Shares] = {}
@@ -152,17 +151,12 @@ def candidates_of(question: JudgedQuestion) -> Candidates:
         listed={name: listed.get(name, np.zeros(len(ids), np.bool_)) for name in lanes},
         found=[lane.name for lane in spaces if lane is not None and lane.finds_any],
         factors={name: running.weights[name] for name in lanes},
-        signals=_signals(result.signals, ids),
+        # All weights of the profile are 1, so these are those of signals among long turns.
+        signals=np.zeros((len(ids), len(SIGNALS)))
+        if signals is None
+        else signals.values(ids) * [signals.weights[name] for name in SIGNALS],
         before=before,
     )
-
-
-def _signals(signals: Signals | None, ids: I64) -> F64:
-    """Return the values of signals, as far as they count among long turns; (frames, signals)."""
-    if signals is None:
-        return np.zeros((len(ids), len(SIGNALS)))
-    # All weights of the profile are 1.
-    return signals.values(ids) * [signals.weights[name] for name in SIGNALS]
 
 
 def _with_all(profile: Profile) -> Profile:

@@ -11,7 +11,6 @@ from typing import Final
 from cerata.engine.integrity import hash_bytes
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.columnar.times import to_datetime
-from cerata.projections.columnar.turn_order import NO_ROW
 
 FOLDS_MAX: Final = 10
 """More groups are joined: each fold costs a fit, and a tenth of the questions is enough to hold."""
@@ -23,8 +22,9 @@ def group_of(snapshot: Snapshot, frame: int) -> str:
     """Return the default group of a relevant frame: its conversation, else its day."""
     layers = snapshot.layers
     turns, row = layers.turns, layers.rank_row(frame)
-    place = NO_ROW if turns is None or row is None else int(turns.places[row])
-    if turns is not None and place != NO_ROW:
+    place = -1 if turns is None or row is None else int(turns.places[row])
+    # A frame that is no turn has a place below 0.
+    if turns is not None and place >= 0:
         first = turns.rows[turns.conversation_at(place)][:1]
         return f"conversation of #{int(layers.ids_at(first)[0])}"
     return f"day {to_datetime(layers.created(frame)):%Y-%m-%d}"
