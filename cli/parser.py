@@ -250,6 +250,18 @@ def _add_verb(adding: Any, verb: Verb) -> None:
     )
     one.verb = verb
     _add_common(one)
+    try:
+        _add_arguments(one, verb)
+    except (argparse.ArgumentError, TypeError, ValueError) as error:
+        # A pack of a user has data that argparse refuses, such as an option of two packs.
+        raise InvalidInput(
+            f"An argument of the verb {verb.words!r} cannot be used: {error}",
+            remedy="Change it in the pack that brings it.",
+        ) from error
+    one.set_defaults(run=verb.run, verb=verb)
+
+
+def _add_arguments(one: Parser, verb: Verb) -> None:
     groups: dict[str, Any] = {}
     for argument in (*verb.arguments, *(SCOPE if verb.scoped else ())):
         if isinstance(argument, Arg):
@@ -262,7 +274,6 @@ def _add_verb(adding: Any, verb: Verb) -> None:
                 place = one.add_mutually_exclusive_group(required=argument.required)
                 groups[argument.either] = place
         _add_option(place, argument)
-    one.set_defaults(run=verb.run, verb=verb)
 
 
 def _add_argument(one: ArgumentParser, argument: Arg) -> None:

@@ -253,6 +253,14 @@ ADDITION: Final = (
             "The option 'info --head' is taken",
         ),
         (
+            "additions=(Addition('put', 'shed:run_shed', (Option('--a', ''),) * 2),)",
+            "An argument of the verb 'put' cannot be used: argument --a: conflicting option",
+        ),
+        (
+            "additions=(Addition('put', 'shed:run_shed', (Option('a', ''),)),)",
+            "An argument of the verb 'put' cannot be used",
+        ),
+        (
             "additions=(Addition('info', 'shed:run_shed', (Option('--json', ''),)),)",
             "The option 'info --json' is taken",
         ),

@@ -35,6 +35,20 @@ def test_a_name_that_the_module_lacks_is_an_attribute_error() -> None:
         _ = late("cerata.engine.nothing").name
 
 
+def test_names_of_a_package_are_loaded_with_their_first_use() -> None:
+    """A pack is read with each start, and its package must load nothing."""
+    code = """
+import sys
+import cerata.packs.tuning as tuning
+before = "cerata.packs.tuning.tuning" in sys.modules
+print(before, callable(tuning.tune), hasattr(tuning, "nothing"), tuning.__all__)
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert ended.stdout == "False True False ['tune']\n"
+
+
 def test_a_refused_import_is_storage_failed_and_may_be_repeated(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

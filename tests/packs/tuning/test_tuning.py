@@ -395,3 +395,10 @@ def test_an_unknown_profile_is_refused() -> None:
     """The nearest name helps."""
     with cerata.open(":memory:") as store, pytest.raises(InvalidInput, match="no profile 'defalt'"):
         tune(store, [], profile="defalt")
+
+
+def test_the_earlier_place_names_the_new() -> None:
+    """`cerata.tune` was public; a caller of it reads where it is now."""
+    with pytest.raises(AttributeError, match=r"use cerata\.tuning\.tune"):
+        _ = cerata.tune  # type: ignore[attr-defined]
+    assert not hasattr(cerata, "nothing")
