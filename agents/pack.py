@@ -132,6 +132,7 @@ PACK: Final = Pack(
                 Option("--agent NAME", "with --archive: the agent; by default the only one"),
             ),
             ("--archive days --agent wyatt --at 2026-11-26",),
+            "or an agent's messages by day",
         ),
     ),
     renamed={

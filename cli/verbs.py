@@ -136,6 +136,7 @@ def verb_named(group: str, name: str) -> Verb:
     verb = _of_packs().get((group, name)) or _kernel_verb(group, name)
     additions = additions_of(verb)
     return verb._replace(
+        summary="; ".join([verb.summary, *(each.summary for each in additions if each.summary)]),
         arguments=(*verb.arguments, *(option for each in additions for option in each.options)),
         examples=(*verb.examples, *(words for each in additions for words in each.examples)),
     )

@@ -117,12 +117,14 @@ class Addition(NamedTuple):
     - ``verb`` has the words of the verb.
     - ``run`` is a function as a verb has it. It runs if the first of ``options`` is passed; the
       rest of them then has a meaning, and else each is an error.
+    - ``summary`` follows that of the verb.
     """
 
     verb: str
     run: str
     options: tuple[Option, ...]
     examples: tuple[str, ...] = ()
+    summary: str = ""
 
 
 def identifier(text: str) -> int:

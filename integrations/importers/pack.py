@@ -36,6 +36,7 @@ PACK: Final = Pack(
                 Option("--dry-run", "with --from: print counts and problems only"),
             ),
             ("--from mem0 ~/.mem0/history.db --dry-run",),
+            "or the records of another memory",
         ),
     ),
 )
