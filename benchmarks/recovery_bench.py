@@ -34,7 +34,7 @@ from cerata.engine.log import Log
 from cerata.engine.open import open_log
 from cerata.engine.reader import Snapshot
 from cerata.engine.verify import verify_log
-from cerata.fault_injection.sweeps.kills import Victim
+from tests.crash.sweeps.kills import Victim
 
 from .append_bench import frame, machine, options_of
 

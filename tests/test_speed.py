@@ -23,7 +23,8 @@ from cerata.engine.log import Log
 from cerata.engine.open import open_log
 from cerata.engine.segment_reader import Segment
 from cerata.engine.storage import Buffer, StorageFile
-from cerata.fault_injection.mutation.mutants import BY_NAME
+
+from .crash.mutants import BY_NAME
 
 pytestmark = pytest.mark.unwatched("it measures")
 

@@ -7,9 +7,9 @@ import pytest
 import cerata
 from cerata.engine.environment import Environment
 from cerata.engine.open import open_log
-from cerata.fault_injection.mutation.mutants import BY_NAME
 from cerata.fault_injection.simulation.write_order_monitor import MonitoredFile, OrderViolation
 
+from .crash.mutants import BY_NAME
 from .watching import watched
 
 PLACES = ("a.cera", ":memory:")

@@ -10,8 +10,7 @@ Models (a state carries those it used):
 - P3, the size is any the file had since, and a gap below it holds zeros or garbage;
 - P4, each change of a name is lost independently until the folder was synced.
 
-Disks that lie, fail or rot are in `sweeps.lying_syncs`, `stories.failed_syncs` and
-`sweeps.bit_rot`.
+Disks that fail are in `stories.failed_syncs`, disks that lie or rot in tests/crash/sweeps.
 """
 
 import random
@@ -39,7 +38,7 @@ class Models(Flag):
     NAMES = auto()
     """P4."""
     LIES = auto()
-    """P5: the epoch is really several, since a sync between them lied (`sweeps.lying_syncs`)."""
+    """P5: the epoch is really several, since a sync between them lied."""
     ALL = KILL | SECTORS | TORN | SIZES | NAMES
 
     def __str__(self) -> str:

@@ -21,8 +21,7 @@ the log and the model. A finding names its rule:
   `stories.failed_syncs`);
 - O15 a recovered store accepts writes, and may crash again (`stories.second_crash`);
 - O16 determinism: the same seed gives the same traces;
-- O17 accounting: an error has an injected fault behind it (`sweeps.bit_rot`,
-  `stories.failed_syncs`).
+- O17 accounting: an error has an injected fault behind it (`stories.failed_syncs`).
 
 O6 needs no hashing per state: if the bytes read equal the model's, the digests that the model
 computed from them are the recomputation.

@@ -1,7 +1,7 @@
 """The canary: a planted bug that every run must notice before its result counts.
 
 Owns the bug and its check, which runs before each crash test. Leaves out the other planted bugs
-(`mutants`) and their detectors (`self_test`).
+and their detectors (tests/crash).
 """
 
 from typing import Final

@@ -2,7 +2,7 @@
 
 A plant replaces a few characters of one function and recompiles it in its module; the engine itself
 has no hooks. A plant whose text is no longer there raises `PlantOutdated`, so that none passes
-without an effect. Leaves out the catalogue of bugs (`mutants`).
+without an effect. Leaves out the catalogue of bugs (tests/crash/mutants.py).
 """
 
 import importlib

@@ -3,7 +3,7 @@
 A program is a function; it runs in a separate thread, but exactly one thread runs at any time, and
 the scheduler switches threads only at an operation on the disk, a sleep or a lock attempt. A
 *schedule* is the vector of choices made at those points, so the same vector is the same run.
-`sweeps.fuzz` enumerates all schedules with a bounded number of preemptions (switches away from a
+`explore` enumerates all schedules with a bounded number of preemptions (switches away from a
 process that could continue), after the observation of CHESS (OSDI 2008) that few suffice for most
 bugs.
 

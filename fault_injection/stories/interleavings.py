@@ -86,7 +86,7 @@ LIVES: Final = {
     "two writers and a reader": Meeting((_SMALL, _SMALL, _READER)),
 }
 
-"""The first notice most planted bugs (`mutation.self_test`)."""
+"""The first notice most planted bugs."""
 
 FOLLOWS: Final = {
     "a writer and a follower": Meeting((_SMALL, _FOLLOWER)),

@@ -17,7 +17,8 @@ from random import Random
 import cerata
 from cerata.engine.events import PutFrame, SupersedeFrame
 from cerata.engine.verify import verify_log
-from cerata.fault_injection.sweeps.kills import Victim
+
+from ..crash.sweeps.kills import Victim
 
 RING = 64 << 10
 PAGE = 25

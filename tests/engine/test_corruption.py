@@ -17,9 +17,9 @@ from cerata.engine.errors import Corrupt
 from cerata.engine.format.record import sectors
 from cerata.engine.salvage import salvaged_events
 from cerata.engine.verify import verify_log
-from cerata.fault_injection.mutation.mutants import BY_NAME
 from cerata.fault_injection.mutation.mutate import Edit, Plant
 
+from ..crash.mutants import BY_NAME
 from .damage import WRONG, is_right, outcome
 from .specimen import Place, Specimen, build
 from .words import RING, Disk, stored

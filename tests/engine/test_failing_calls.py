@@ -12,8 +12,8 @@ from cerata.engine.create import TEMPORARY_SUFFIX
 from cerata.engine.errors import OutcomeUnknown, StorageFailed
 from cerata.engine.log import Log
 from cerata.engine.open import open_log
-from cerata.fault_injection.simulation.system_calls import TORN_LATE, Fault, FaultySystem
 
+from ..crash.system_calls import TORN_LATE, Fault, FaultySystem
 from .words import RING, put, texts
 
 pytestmark = pytest.mark.unwatched("its disk is broken")

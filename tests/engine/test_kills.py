@@ -4,8 +4,7 @@ import sys
 
 import pytest
 
-from cerata.fault_injection.mutation.mutants import BY_NAME
-
+from ..crash.mutants import BY_NAME
 from .kills import AWAITED_MAX, kill
 
 pytestmark = [

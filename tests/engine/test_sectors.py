@@ -17,8 +17,8 @@ import pytest
 from cerata.engine.limits import SECTOR_SIZE
 from cerata.engine.memory_storage import MemoryFile
 from cerata.engine.storage import Buffer
-from cerata.fault_injection.mutation.mutants import BY_NAME
 
+from ..crash.mutants import BY_NAME
 from .damage import WRONG, outcome
 from .specimen import Place, Specimen, build
 from .words import RING

@@ -15,7 +15,8 @@ from cerata.engine.errors import Closed, NotFound, StorageFailed
 from cerata.engine.limits import SECTOR_SIZE
 from cerata.engine.memory_storage import MemoryStorage
 from cerata.engine.storage import LockName, OsStorage, Storage, StorageFile, refused, search_sectors
-from cerata.fault_injection.simulation.system_calls import NOTHING, SHORT, Fault, FaultySystem
+
+from ..crash.system_calls import NOTHING, SHORT, Fault, FaultySystem
 
 pytestmark = pytest.mark.unwatched("it writes what is no log")
 

@@ -14,7 +14,6 @@ from typing import Final
 from cerata.fault_injection.cases import AnyCase, Case, case_of, encode_case, replay_saved
 from cerata.fault_injection.judging.campaign import Campaign, Story, Tally, Trials
 from cerata.fault_injection.mutation.canary import SMOKE_PLAN
-from cerata.fault_injection.mutation.mutants import BY_NAME, PLANTS
 from cerata.fault_injection.mutation.mutate import Plant
 from cerata.fault_injection.stories.engine_workloads import fresh_image, record
 from cerata.fault_injection.stories.failed_syncs import (
@@ -29,7 +28,9 @@ from cerata.fault_injection.stories.interleaving_cases import MeetingCase, shrun
 from cerata.fault_injection.stories.interleavings import LIVES, MEETING_PLAN, explore_meeting
 from cerata.fault_injection.stories.second_crash import recover
 from cerata.fault_injection.stories.shrinking import shrink
-from cerata.fault_injection.sweeps.bit_rot import RotCampaign
+
+from ..crash.mutants import BY_NAME, PLANTS
+from ..crash.sweeps.bit_rot import RotCampaign
 
 FOLDER: Final = Path(__file__).parent / "corpus"
 STORY: Final = ("small", "long", "batch", "kill", "seal", "large", "checkpoint", "long", "kill")

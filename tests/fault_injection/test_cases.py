@@ -13,9 +13,6 @@ from msgspec.structs import replace
 
 from cerata.fault_injection import cases
 from cerata.fault_injection.cases import load_case, replay_saved
-from cerata.fault_injection.mutation.mutants import BY_NAME, FROM_LONG_RUNS
-from cerata.fault_injection.report.budgets import SHARE, tasks
-from cerata.fault_injection.report.tasks import Task, work
 from cerata.fault_injection.simulation.schedule import Unfit
 from cerata.fault_injection.stories.engine_workloads import fresh_image
 from cerata.fault_injection.stories.interleaving_cases import (
@@ -30,6 +27,9 @@ from cerata.fault_injection.stories.interleavings import (
     explore_meeting,
 )
 
+from ..crash.mutants import BY_NAME, FROM_LONG_RUNS
+from ..crash.report.budgets import SHARE, tasks
+from ..crash.report.tasks import Task, work
 from .corpus import FOLDER, crash, shortest_case, shows
 
 CORPUS = sorted(FOLDER.glob("*.case"))

@@ -5,7 +5,8 @@ import sys
 import pytest
 
 from cerata.fault_injection.mutation.mutate import Edit, Plant
-from cerata.fault_injection.sweeps.damaged_ranges import KINDS, damage
+
+from ..crash.sweeps.damaged_ranges import KINDS, damage
 
 
 def test_no_range_of_damage_takes_an_acknowledged_batch_in_silence(seed: int) -> None:

@@ -14,8 +14,9 @@ from cerata.engine.events import UNDECODABLE, UnknownBody
 from cerata.engine.memory_storage import MemoryNode, MemoryStorage
 from cerata.engine.open import open_log
 from cerata.fault_injection.stories.engine_workloads import PATH
-from cerata.fault_injection.sweeps import hostile_files as decoders
-from cerata.fault_injection.sweeps.hostile_files import (
+
+from ..crash.sweeps import hostile_files as decoders
+from ..crash.sweeps.hostile_files import (
     Patch,
     Unwanted,
     blind,

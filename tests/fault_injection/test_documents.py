@@ -8,9 +8,10 @@ from cerata.fault_injection.crash_states.states import CrashState, Plan
 from cerata.fault_injection.judging.campaign import Campaign, Story, Tally
 from cerata.fault_injection.simulation.file_layout import FileGeometry
 from cerata.fault_injection.simulation.write_order_monitor import OrderingMonitor
-from cerata.fault_injection.stories.documents import record_documents, remember_again, sectioned
 from cerata.fault_injection.stories.second_crash import recover
 from cerata.memory.ingest import document as ingest
+
+from ..crash.documents import record_documents, remember_again, sectioned
 
 OLD, NEW = sectioned("old", 3), sectioned("new", 5)
 

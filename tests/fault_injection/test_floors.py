@@ -15,10 +15,11 @@ import pytest
 
 from cerata.fault_injection.crash_states.epochs import epochs
 from cerata.fault_injection.crash_states.states import Models, crash_states
-from cerata.fault_injection.report import __main__ as report
-from cerata.fault_injection.report.budgets import SHARE
-from cerata.fault_injection.report.tasks import PARTS
 from cerata.fault_injection.stories.engine_workloads import ALPHABET, record, record_creation
+
+from ..crash.report import __main__ as report
+from ..crash.report.budgets import SHARE
+from ..crash.report.tasks import PARTS
 
 FLOORS = Path(__file__).with_name("floors.json")
 SMOKE = replace(SHARE, starts=("empty",))

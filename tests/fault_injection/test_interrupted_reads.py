@@ -4,9 +4,9 @@ import sys
 
 import pytest
 
-from cerata.fault_injection.stories.read_stores import KINDS
-from cerata.fault_injection.sweeps.interrupted_reads import sweep_reads
-from cerata.fault_injection.sweeps.timer_signals import interrupt
+from ..crash.read_stores import KINDS
+from ..crash.sweeps.interrupted_reads import sweep_reads
+from ..crash.sweeps.timer_signals import interrupt
 
 ASKED = {
     "words": ("search", 250),
@@ -33,7 +33,7 @@ def test_ctrl_c_in_a_cold_read_changes_no_answer(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A signal comes inside numpy too, where no trace function sees."""
-    monkeypatch.setattr("cerata.fault_injection.sweeps.timer_signals.SIZES", {30: 1})
+    monkeypatch.setattr("tests.crash.sweeps.timer_signals.SIZES", {30: 1})
     tally = interrupt(16, seed=seed)
     sys.stdout.write(f"\n{tally}\n")
     assert tally.problems == []

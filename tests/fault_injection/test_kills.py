@@ -5,11 +5,12 @@ import sys
 import pytest
 
 from cerata.engine.errors import Corrupt
-from cerata.fault_injection.mutation.mutants import BY_NAME
 from cerata.fault_injection.mutation.mutate import Edit, Plant
-from cerata.fault_injection.sweeps import two_writers as rounds
-from cerata.fault_injection.sweeps.kills import kill
-from cerata.fault_injection.sweeps.two_writers import meet
+
+from ..crash.mutants import BY_NAME
+from ..crash.sweeps import two_writers as rounds
+from ..crash.sweeps.kills import kill
+from ..crash.sweeps.two_writers import meet
 
 pytestmark = [
     pytest.mark.unwatched("its writers are other processes"),

@@ -11,7 +11,8 @@ from cerata.fault_injection.simulation.write_order_monitor import OrderingMonito
 from cerata.fault_injection.stories.engine_workloads import ALPHABET, EXTRA, record
 from cerata.fault_injection.stories.initial_states import STARTS, start_named
 from cerata.fault_injection.stories.second_crash import recover
-from cerata.fault_injection.sweeps.bit_rot import ROT_PLAN, RotCampaign
+
+from ..crash.sweeps.bit_rot import ROT_PLAN, RotCampaign
 
 PLAN = Plan(exhaustive=64, samples=8, tears=8, pair_drops=8)
 ACTS = st.lists(st.sampled_from([*ALPHABET, *EXTRA]), min_size=3, max_size=8)

@@ -7,12 +7,13 @@ import pytest
 
 from cerata.fault_injection.crash_states.readings import Outcome
 from cerata.fault_injection.judging.oracle import Finding, Oracle
-from cerata.fault_injection.mutation import self_test as detectors
 from cerata.fault_injection.mutation.canary import CANARY, Blind, canary
-from cerata.fault_injection.mutation.mutants import BY_NAME, FROM_LONG_RUNS, PLANTS
 from cerata.fault_injection.mutation.mutate import Edit, Plant, PlantOutdated
-from cerata.fault_injection.mutation.self_test import detect
-from cerata.fault_injection.report import __main__ as report
+
+from ..crash import detection as detectors
+from ..crash.detection import detect
+from ..crash.mutants import BY_NAME, FROM_LONG_RUNS, PLANTS
+from ..crash.report import __main__ as report
 
 SECONDS_MAX = 60.0
 """Of processor time, for all of them: the machine may be busy with other tests."""

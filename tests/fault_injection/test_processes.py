@@ -2,8 +2,6 @@
 
 import pytest
 
-from cerata.fault_injection.mutation.mutants import BY_NAME
-from cerata.fault_injection.report.tasks import Task, work
 from cerata.fault_injection.simulation.schedule import replay
 from cerata.fault_injection.stories.interleavings import (
     FOLLOWS,
@@ -15,6 +13,9 @@ from cerata.fault_injection.stories.interleavings import (
 )
 from cerata.fault_injection.stories.parallel import run_shards
 from cerata.fault_injection.stories.processes import OpenWorld, SharedWorld, lives
+
+from ..crash.mutants import BY_NAME
+from ..crash.report.tasks import Task, work
 
 
 @pytest.mark.slow("the crash gate of each change tries these stories")

@@ -10,11 +10,12 @@ from cerata.fault_injection.crash_states.operations import SECTOR
 from cerata.fault_injection.crash_states.readings import AUDIT_EVERY, Question, Reading
 from cerata.fault_injection.judging.campaign import Campaign, Opener
 from cerata.fault_injection.mutation.canary import SMOKE_PLAN
-from cerata.fault_injection.report.budgets import FULL_PLAN
 from cerata.fault_injection.simulation.disk import SimulatedDisk, SimulatedProcess
 from cerata.fault_injection.simulation.simulated_world import World
 from cerata.fault_injection.stories.engine_workloads import record
 from cerata.fault_injection.stories.second_crash import read_only, recover
+
+from ..crash.report.budgets import FULL_PLAN
 
 RING_START = RING_OFFSET // SECTOR
 """The sector in which an empty store's first record will stand."""

@@ -5,9 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from cerata.fault_injection.mutation.mutants import BY_NAME
-from cerata.fault_injection.report import __main__ as report
-from cerata.fault_injection.report.budgets import (
+from cerata.fault_injection.stories.engine_workloads import ALPHABET, fresh_image
+from cerata.fault_injection.stories.initial_states import STARTS
+
+from ..crash.mutants import BY_NAME
+from ..crash.report import __main__ as report
+from ..crash.report.budgets import (
     CHANGE,
     GATE,
     SHARE,
@@ -16,9 +19,7 @@ from cerata.fault_injection.report.budgets import (
     having_one_of,
     tasks,
 )
-from cerata.fault_injection.report.tasks import PARTS, Result, work
-from cerata.fault_injection.stories.engine_workloads import ALPHABET, fresh_image
-from cerata.fault_injection.stories.initial_states import STARTS
+from ..crash.report.tasks import PARTS, Result, work
 
 
 def stories(scale: Scale) -> set[tuple[str, tuple[str, ...]]]:

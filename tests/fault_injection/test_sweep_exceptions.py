@@ -5,7 +5,8 @@ import sys
 import pytest
 
 from cerata.fault_injection.mutation.mutate import Edit, Plant
-from cerata.fault_injection.sweeps.exception_sweep import OPERATIONS, sweep_exceptions
+
+from ..crash.sweeps.exception_sweep import OPERATIONS, sweep_exceptions
 
 pytestmark = [
     pytest.mark.unwatched("it breaks off anywhere"),

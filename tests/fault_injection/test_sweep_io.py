@@ -5,9 +5,10 @@ import sys
 import pytest
 
 from cerata.fault_injection.mutation.mutate import Edit, Plant
-from cerata.fault_injection.simulation.system_calls import FAULTS
-from cerata.fault_injection.sweeps.sweep_workloads import STORIES
-from cerata.fault_injection.sweeps.system_call_sweep import sweep_io
+
+from ..crash.sweeps.sweep_workloads import STORIES
+from ..crash.sweeps.system_call_sweep import sweep_io
+from ..crash.system_calls import FAULTS
 
 pytestmark = pytest.mark.unwatched("its disk is broken")
 

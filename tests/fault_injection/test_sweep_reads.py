@@ -9,11 +9,11 @@ import pytest
 
 import cerata
 from cerata import Store
-from cerata.fault_injection.stories.public_reads import READS, answer, reads_of
-from cerata.fault_injection.stories.read_stores import KINDS
-from cerata.fault_injection.sweeps.bench import scratch
-from cerata.fault_injection.sweeps.interrupted_reads import Bench, sweep_reads
 
+from ..crash.public_reads import READS, answer, reads_of
+from ..crash.read_stores import KINDS
+from ..crash.sweeps.bench import scratch
+from ..crash.sweeps.interrupted_reads import Bench, sweep_reads
 from ..surface import surface
 
 

@@ -5,10 +5,11 @@ import pytest
 from cerata.agents.agent import Agent
 from cerata.engine.events import PutFrame, RecallContext
 from cerata.fault_injection.judging.campaign import Campaign
-from cerata.fault_injection.report.budgets import SHARE
 from cerata.fault_injection.stories.store_stories import Judge, prepared_image, record_workload
 from cerata.fault_injection.stories.talks import Talks
 from cerata.memory.store import open_store
+
+from ..crash.report.budgets import SHARE
 
 
 @pytest.mark.slow("the crash gate of each change tries these stories")

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from cerata.fault_injection.mutation import determinism as traces
 from cerata.fault_injection.simulation.simulated_world import World
+
+from ..crash import determinism as traces
 
 SEEDS = range(3)
 
@@ -17,7 +18,7 @@ def test_a_seed_is_the_same_run_everywhere(checkout: Path) -> None:
     command = [
         sys.executable,
         "-m",
-        "cerata.fault_injection.mutation.determinism",
+        "tests.crash.determinism",
         "--seeds",
         str(len(SEEDS)),
     ]

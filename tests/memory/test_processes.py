@@ -13,7 +13,8 @@ import pytest
 
 import cerata
 from cerata.engine.storage import Buffer, OsFile
-from cerata.fault_injection.mutation.mutants import BY_NAME
+
+from ..crash.mutants import BY_NAME
 
 FRAMES = 1_000
 

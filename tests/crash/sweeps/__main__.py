@@ -1,6 +1,6 @@
 """The sweeps as one command: each kind of fault at every place, one place after the other.
 
-``python -m cerata.fault_injection.sweeps --io`` runs a single sweep; see ``--help`` for the rest.
+``python -m tests.crash.sweeps --io`` runs a single sweep; see ``--help`` for the rest.
 Each prints its counts and problems, and the exit code is 1 if there is a problem.
 """
 

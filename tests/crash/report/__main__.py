@@ -1,8 +1,8 @@
 """The crash test of the engine as one command: the gate, the soak, or a share of them, counted.
 
-``python -m cerata.fault_injection.report --change`` tries at least 250,000 crash states on all
-cores, ``--gate`` a million, ``--soak`` ten million. Leaves out the selection of tasks (`budgets`)
-and their work (`tasks`).
+``python -m tests.crash.report --change`` tries at least 250,000 crash states on all cores,
+``--gate`` a million, ``--soak`` ten million. Leaves out the selection of tasks (`budgets`) and
+their work (`tasks`).
 """
 
 import argparse
@@ -15,11 +15,12 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
-from ..mutation.canary import Blind, canary
-from ..mutation.mutants import PLANTS
-from ..mutation.self_test import Baselines, detect
-from ..stories.engine_workloads import ALPHABET, EXTRA
-from ..stories.parallel import run_shards
+from cerata.fault_injection.mutation.canary import Blind, canary
+from cerata.fault_injection.stories.engine_workloads import ALPHABET, EXTRA
+from cerata.fault_injection.stories.parallel import run_shards
+
+from ..detection import Baselines, detect
+from ..mutants import PLANTS
 from .budgets import FULL_PLAN, GATE, SCALES, Scale, having_one_of, meetings, tasks
 from .tasks import PARTS, Result, Task, work
 

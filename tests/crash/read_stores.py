@@ -15,14 +15,13 @@ import numpy as np
 from cerata.engine.environment import Environment, SystemClock
 from cerata.engine.events import PutFrame
 from cerata.engine.storage import OsStorage
+from cerata.fault_injection.simulation.simulated_world import EPOCH_US, SeededBytes
+from cerata.fault_injection.stories.engine_workloads import RING_SIZE
 from cerata.memory.store import Store, open_store
 from cerata.memory.values.facts import Entity
 from cerata.memory.values.options import OpenOptions, PutOptions, Vectors
 from cerata.projections.core.projection import FoldedEvent
 from cerata.projections.rows.row_projection import RowProjection
-
-from ..simulation.simulated_world import EPOCH_US, SeededBytes
-from .engine_workloads import RING_SIZE
 
 _WORDS = ("wax", "tablet", "stylus", "honey", "memory", "index", "café", "東京", "recall", "hive")
 _NAMES = ("ann", "bob", "eve")

@@ -11,18 +11,24 @@ from dataclasses import replace
 from typing import Final
 
 from cerata.engine.integrity import hash_bytes
+from cerata.fault_injection.crash_states.states import CrashState
+from cerata.fault_injection.judging.campaign import Failure, Story, Tally, crashed_world
+from cerata.fault_injection.judging.model import ModelEvent
+from cerata.fault_injection.judging.oracle import Finding
+from cerata.fault_injection.simulation.disk import SimulatedProcess
+from cerata.fault_injection.simulation.simulated_world import World
+from cerata.fault_injection.simulation.write_order_monitor import OrderingMonitor
+from cerata.fault_injection.stories.engine_workloads import (
+    PATH,
+    RING_SIZE,
+    fresh_image,
+    fresh_world,
+    model_from,
+    story_in,
+)
 from cerata.memory.store import Store, open_store
 from cerata.memory.values.options import OpenOptions
 from cerata.retrieval.chunking import split_passages
-
-from ..crash_states.states import CrashState
-from ..judging.campaign import Failure, Story, Tally, crashed_world
-from ..judging.model import ModelEvent
-from ..judging.oracle import Finding
-from ..simulation.disk import SimulatedProcess
-from ..simulation.simulated_world import World
-from ..simulation.write_order_monitor import OrderingMonitor
-from .engine_workloads import PATH, RING_SIZE, fresh_image, fresh_world, model_from, story_in
 
 URI: Final = "notes/plan.md"
 

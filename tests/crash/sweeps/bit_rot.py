@@ -12,11 +12,10 @@ from typing import Final
 
 from cerata.engine.format.page import decode_page
 from cerata.engine.limits import PAGE_SIZE
-
-from ..crash_states.operations import SECTOR
-from ..crash_states.readings import Reading
-from ..crash_states.states import CrashState, Models, Plan, crash_states
-from ..judging.campaign import (
+from cerata.fault_injection.crash_states.operations import SECTOR
+from cerata.fault_injection.crash_states.readings import Reading
+from cerata.fault_injection.crash_states.states import CrashState, Models, Plan, crash_states
+from cerata.fault_injection.judging.campaign import (
     Course,
     Failure,
     Opener,
@@ -26,7 +25,7 @@ from ..judging.campaign import (
     crashed_world,
     opening,
 )
-from ..judging.oracle import Finding, Judgement, Oracle
+from cerata.fault_injection.judging.oracle import Finding, Judgement, Oracle
 
 ROT_PLAN: Final = Plan(
     models=Models.KILL | Models.SECTORS, exhaustive=64, samples=8, tears=0, pair_drops=4

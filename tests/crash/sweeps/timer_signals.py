@@ -15,9 +15,9 @@ from random import Random
 
 from cerata.memory.store import Store
 
-from ..simulation.injected_exceptions import causes
-from ..stories.public_reads import answer, plain
-from ..stories.read_stores import KINDS
+from ..injected_exceptions import causes
+from ..public_reads import answer, plain
+from ..read_stores import KINDS
 from .bench import scratch, share_of, summed
 from .interrupted_reads import Bench, ReadTally
 

@@ -15,9 +15,9 @@ from cerata.engine.errors import CerataError, Closed
 from cerata.engine.log import Log
 from cerata.engine.open import open_log
 from cerata.engine.verify import verify_log
+from cerata.fault_injection.judging.tally import SweepTally
+from cerata.fault_injection.stories.engine_workloads import RING_SIZE
 
-from ..judging.tally import SweepTally
-from ..stories.engine_workloads import RING_SIZE
 from .bench import forked, scratch
 from .handle_under_test import batches_of, draft
 

@@ -22,16 +22,10 @@ from cerata.engine.log import Log
 from cerata.engine.open import open_log
 from cerata.engine.ring import Walk, walk
 from cerata.engine.storage import LockName, OsStorage
-from cerata.memory.store import Store, open_store
-from cerata.memory.values.options import OpenOptions
-from cerata.replay.checkpoint import chunk_refs
-
-from ..crash_states.operations import SECTOR
-from ..judging.oracle import Finding
-from ..simulation.injected_exceptions import Strikes
-from ..simulation.simulated_world import World
-from ..simulation.system_calls import SHORT, Fault, FaultySystem
-from ..stories.engine_workloads import (
+from cerata.fault_injection.crash_states.operations import SECTOR
+from cerata.fault_injection.judging.oracle import Finding
+from cerata.fault_injection.simulation.simulated_world import World
+from cerata.fault_injection.stories.engine_workloads import (
     PATH,
     RING_SIZE,
     frame,
@@ -40,6 +34,12 @@ from ..stories.engine_workloads import (
     open_in_world,
     world_of,
 )
+from cerata.memory.store import Store, open_store
+from cerata.memory.values.options import OpenOptions
+from cerata.replay.checkpoint import chunk_refs
+
+from ..injected_exceptions import Strikes
+from ..system_calls import SHORT, Fault, FaultySystem
 from .bench import forked
 
 _ENGINE = os.path.dirname(sys.modules[Log.__module__].__file__ or "")

@@ -4,7 +4,7 @@ For each read the functions that it enters, or its bytecodes, are listed first. 
 them, a KeyboardInterrupt and a MemoryError are raised at its first visit, its last and one between,
 in a forked process with a new file. The process reads again on the same handle, saves a checkpoint
 and closes. A new process reads the file: every answer and every digest is that of an undisturbed
-run, and `verify` finds no problem. Leaves out the reads themselves (`stories.public_reads`).
+run, and `verify` finds no problem. Leaves out the reads themselves (`public_reads`).
 """
 
 import json
@@ -23,13 +23,13 @@ from blake3 import blake3
 
 from cerata import engine, memory, projections, replay, retrieval
 from cerata.engine.errors import CerataError
+from cerata.fault_injection.judging.tally import SweepTally
 from cerata.memory.store import Store
 
-from ..judging.tally import SweepTally
-from ..simulation.injected_exceptions import Site, Strikes, visits
-from ..stories import read_stores
-from ..stories.public_reads import answer, plain, reads_of
-from ..stories.read_stores import KINDS, Kind
+from .. import read_stores
+from ..injected_exceptions import Site, Strikes, visits
+from ..public_reads import answer, plain, reads_of
+from ..read_stores import KINDS, Kind
 from .bench import forked, scratch, summed
 
 ERRORS: tuple[type[BaseException], ...] = (KeyboardInterrupt, MemoryError)

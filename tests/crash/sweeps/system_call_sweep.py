@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from ..judging.tally import SweepTally, listed
-from ..simulation.system_calls import FAULTS, Fault, FaultySystem
+from cerata.fault_injection.judging.tally import SweepTally, listed
+
+from ..system_calls import FAULTS, Fault, FaultySystem
 from .bench import descriptors, scratch
 from .handle_under_test import Subject
 from .sweep_workloads import STORIES, Story, prepare

@@ -28,10 +28,10 @@ from cerata.engine.memory_storage import MemoryNode, MemoryStorage
 from cerata.engine.open import open_log
 from cerata.engine.salvage import salvaged_events
 from cerata.engine.verify import verify_log
+from cerata.fault_injection.judging.tally import SweepTally
+from cerata.fault_injection.simulation.simulated_world import SeededBytes, VirtualClock
+from cerata.fault_injection.stories.engine_workloads import PATH, RING_SIZE, publish
 
-from ..judging.tally import SweepTally
-from ..simulation.simulated_world import SeededBytes, VirtualClock
-from ..stories.engine_workloads import PATH, RING_SIZE, publish
 from .handle_under_test import draft
 
 SECONDS_MAX = 2.0

@@ -12,14 +12,14 @@ from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import TypeVar
 
-from ..judging.tally import SweepTally
+from cerata.fault_injection.judging.tally import SweepTally
 
 TallyType = TypeVar("TallyType", bound=SweepTally)
 
 
 def scratch() -> "tempfile.TemporaryDirectory[str]":
     """Return a temporary folder, in memory if possible: a sync in memory costs nothing."""
-    shared = "/dev/shm"  # noqa: S108 - only a new folder in it is used
+    shared = "/dev/shm"
     return tempfile.TemporaryDirectory(dir=shared if os.access(shared, os.W_OK) else None)
 
 

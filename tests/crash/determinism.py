@@ -2,7 +2,7 @@
 
 Owns the run of a seed (a story of the log with its crash states and their recoveries, a story of a
 whole store with the digests of its projections, a few schedules of a meeting), its digest, and the
-comparison. ``python -m cerata.fault_injection.mutation.determinism --seeds 200`` runs it.
+comparison. ``python -m tests.crash.determinism --seeds 200`` runs it.
 """
 
 import argparse
@@ -17,20 +17,19 @@ from typing import Final
 import msgspec
 from blake3 import blake3
 
+from cerata.fault_injection.crash_states.states import Plan, crash_states
+from cerata.fault_injection.judging.campaign import Campaign, Memory, Story
+from cerata.fault_injection.simulation.file_layout import FileGeometry
+from cerata.fault_injection.simulation.schedule import explore
+from cerata.fault_injection.simulation.write_order_monitor import OrderingMonitor
+from cerata.fault_injection.stories.agent import Agent
+from cerata.fault_injection.stories.damage import final_image
+from cerata.fault_injection.stories.engine_workloads import ALPHABET, EXTRA, record, world_of
+from cerata.fault_injection.stories.initial_states import STARTS, start_named
+from cerata.fault_injection.stories.interleavings import MEETINGS
+from cerata.fault_injection.stories.second_crash import recover
+from cerata.fault_injection.stories.store_stories import prepared_image, record_workload
 from cerata.memory.store import open_store
-
-from ..crash_states.states import Plan, crash_states
-from ..judging.campaign import Campaign, Memory, Story
-from ..simulation.file_layout import FileGeometry
-from ..simulation.schedule import explore
-from ..simulation.write_order_monitor import OrderingMonitor
-from ..stories.agent import Agent
-from ..stories.damage import final_image
-from ..stories.engine_workloads import ALPHABET, EXTRA, record, world_of
-from ..stories.initial_states import STARTS, start_named
-from ..stories.interleavings import MEETINGS
-from ..stories.second_crash import recover
-from ..stories.store_stories import prepared_image, record_workload
 
 HASH_SEEDS: Final = ("1", "2")
 PROCESSES: Final = 2
@@ -126,7 +125,7 @@ def _begin(seeds: Sequence[int], hash_seed: str) -> "subprocess.Popen[str]":
         [
             sys.executable,
             "-m",
-            "cerata.fault_injection.mutation.determinism",
+            "tests.crash.determinism",
             "--print",
             *map(str, seeds),
         ],

@@ -4,8 +4,8 @@ Leaves out the planting (`mutate`). Each edit is compared with the source of the
 that is no longer there fails.
 """
 
-from .canary import CANARY
-from .mutate import Edit, Plant
+from cerata.fault_injection.mutation.canary import CANARY
+from cerata.fault_injection.mutation.mutate import Edit, Plant
 
 _LOG = "cerata.engine.log:Log."
 _WRITER = "cerata.engine.writer:Writer."

@@ -1,6 +1,6 @@
 """Coverage-guided search for hostile files, by atheris: ``pip install '.[fuzz]'``.
 
-``python -m cerata.fault_injection.sweeps.fuzz FOLDER -max_total_time=600`` stores its inputs in the
+``python -m tests.crash.sweeps.fuzz FOLDER -max_total_time=600`` stores its inputs in the
 folder; the options are libFuzzer's. `hostile_files` defines a hostile file, and the permitted
 results of reading it.
 """

@@ -12,10 +12,16 @@ from typing import Final
 
 from msgspec import structs
 
-from ..crash_states.epochs import Epoch
-from ..crash_states.readings import EpochAnswers, Outcome, Reading
-from ..crash_states.states import CrashState, Models, Plan, crash_states, state_of
-from ..judging.campaign import (
+from cerata.fault_injection.crash_states.epochs import Epoch
+from cerata.fault_injection.crash_states.readings import EpochAnswers, Outcome, Reading
+from cerata.fault_injection.crash_states.states import (
+    CrashState,
+    Models,
+    Plan,
+    crash_states,
+    state_of,
+)
+from cerata.fault_injection.judging.campaign import (
     Course,
     Failure,
     Memory,
@@ -26,7 +32,7 @@ from ..judging.campaign import (
     crashed_world,
     opening,
 )
-from ..judging.oracle import Finding, Judgement
+from cerata.fault_injection.judging.oracle import Finding, Judgement
 
 LYING_PLAN: Final = Plan(models=Models.SECTORS, exhaustive=256, samples=48, tears=0, pair_drops=32)
 

@@ -2,8 +2,7 @@
 
 Owns `Subject`: every operation goes through it, and it records which batches were acknowledged,
 which were refused, and which are of unknown fate; then the checks of the handle, of other processes
-and of the next opening. Leaves out the faults (`simulation.system_calls`,
-`exception_sweep`).
+and of the next opening. Leaves out the faults (`system_calls`, `exception_sweep`).
 
 The text of its first event identifies a batch, so the texts of a story must differ.
 """
@@ -29,9 +28,8 @@ from cerata.engine.log import Log
 from cerata.engine.open import open_log
 from cerata.engine.storage import OsStorage
 from cerata.engine.verify import verify_log
-
-from ..simulation.simulated_world import SeededBytes, VirtualClock
-from ..stories.engine_workloads import RING_SIZE
+from cerata.fault_injection.simulation.simulated_world import SeededBytes, VirtualClock
+from cerata.fault_injection.stories.engine_workloads import RING_SIZE
 
 ACKNOWLEDGED = "acknowledged"
 REFUSED = "refused"

@@ -20,15 +20,14 @@ from cerata.engine.format.page import RING_OFFSET
 from cerata.engine.format.witness import WITNESS_SPACE
 from cerata.engine.limits import PAGE_SIZE
 from cerata.engine.log import Log
-
-from ..crash_states.operations import SECTOR
-from ..judging.campaign import opening
-from ..judging.model import Model
-from ..judging.oracle import Finding, Oracle
-from ..judging.tally import SweepTally
-from ..simulation.disk import SimulatedProcess
-from ..simulation.simulated_world import World
-from ..stories.engine_workloads import (
+from cerata.fault_injection.crash_states.operations import SECTOR
+from cerata.fault_injection.judging.campaign import opening
+from cerata.fault_injection.judging.model import Model
+from cerata.fault_injection.judging.oracle import Finding, Oracle
+from cerata.fault_injection.judging.tally import SweepTally
+from cerata.fault_injection.simulation.disk import SimulatedProcess
+from cerata.fault_injection.simulation.simulated_world import World
+from cerata.fault_injection.stories.engine_workloads import (
     ALPHABET,
     EXTRA,
     PATH,

@@ -1,24 +1,31 @@
 """The checks of the harness that may notice a bug, and their run against planted bugs.
 
 Owns the fresh recording of every story, the damage checks, and `detect`. Leaves out the catalogue
-of bugs (`mutants`) and the full run with its counts (`cerata.fault_injection.report`).
+of bugs (`mutants`) and the full run with its counts (`tests.crash.report`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Final, TypeAlias
 
-from ..crash_states.states import Plan
-from ..judging.campaign import Campaign, Memory, Story
-from ..judging.oracle import Finding
-from ..simulation.file_layout import FileGeometry
-from ..simulation.write_order_monitor import OrderingMonitor
-from ..stories.damage import DAMAGE, Damage
-from ..stories.engine_workloads import STORIES, fresh_image, record, record_creation, sequences
-from ..stories.interleavings import LIVES, Meeting, explore_meeting
-from ..stories.second_crash import live_on, recover
-from ..sweeps.invariants import PROMISES
-from .mutate import Plant
+from cerata.fault_injection.crash_states.states import Plan
+from cerata.fault_injection.judging.campaign import Campaign, Memory, Story
+from cerata.fault_injection.judging.oracle import Finding
+from cerata.fault_injection.mutation.mutate import Plant
+from cerata.fault_injection.simulation.file_layout import FileGeometry
+from cerata.fault_injection.simulation.write_order_monitor import OrderingMonitor
+from cerata.fault_injection.stories.damage import DAMAGE, Damage
+from cerata.fault_injection.stories.engine_workloads import (
+    STORIES,
+    fresh_image,
+    record,
+    record_creation,
+    sequences,
+)
+from cerata.fault_injection.stories.interleavings import LIVES, Meeting, explore_meeting
+from cerata.fault_injection.stories.second_crash import live_on, recover
+
+from .sweeps.invariants import PROMISES
 
 _QUICK_PLAN: Final = Plan(exhaustive=128, samples=12, tears=24, pair_drops=12)
 """For planted bugs: there are many, and each breaks many states."""

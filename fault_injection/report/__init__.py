@@ -1,1 +1,0 @@
-"""The report of crash states: ``python -m cerata.fault_injection.report``."""

@@ -1,1 +1,0 @@
-"""Sweeps of faults over operations: ``python -m cerata.fault_injection.sweeps``."""
