@@ -20,6 +20,7 @@ QUICK: Final = {
     "agents/turns/dynamics": "predictor",
     "aio": "mirror store",
     "benchmarks": "judged_sets retrieval_metrics",
+    "cases": "cases",
     "cli": "cli excerpts facts html_pages time_bars writing",
     "engine": "codec compact envelope erasure file idempotency layouts log open recovery ring"
     " witnesses writer",
