@@ -131,7 +131,6 @@ def test_import_rules_order_every_room() -> None:
 
 
 PARTS_FOR_USERS = (
-    "cases",
     "command.pack",
     "command.verbs",
     "crash_test",

@@ -10,7 +10,7 @@ Models (a state carries those it used):
 - P3, the size is any the file had since, and a gap below it holds zeros or garbage;
 - P4, each change of a name is lost independently until the folder was synced.
 
-Disks that fail are in `stories.failed_syncs`, disks that lie or rot in tests/crash/sweeps.
+Disks that lie, fail or rot are in tests/crash.
 """
 
 import random

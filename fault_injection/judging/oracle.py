@@ -14,14 +14,13 @@ the log and the model. A finding names its rule:
   (`crash_states.readings`), a second recovery equals the first, and a crash in recovery loses
   nothing (`campaign`);
 - O8 events that a reader saw stay: a read counts as an acknowledgement
-  (`stories.engine_workloads`, `stories.processes`);
+  (`stories.engine_workloads`, and processes that meet);
 - O9 time travel: past states equal those of an independent fold (`past_states`);
 - O10 a restored projection equals a replayed projection (`stories.store_stories`);
-- O14 bounds: opening takes few operations, a poisoned handle none (`campaign`,
-  `stories.failed_syncs`);
+- O14 bounds: opening takes few operations, a poisoned handle none (`campaign`);
 - O15 a recovered store accepts writes, and may crash again (`stories.second_crash`);
 - O16 determinism: the same seed gives the same traces;
-- O17 accounting: an error has an injected fault behind it (`stories.failed_syncs`).
+- O17 accounting: an error has an injected fault behind it (tests/crash).
 
 O6 needs no hashing per state: if the bytes read equal the model's, the digests that the model
 computed from them are the recomputation.

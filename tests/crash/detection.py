@@ -14,7 +14,6 @@ from cerata.fault_injection.judging.oracle import Finding
 from cerata.fault_injection.mutation.mutate import Plant
 from cerata.fault_injection.simulation.file_layout import FileGeometry
 from cerata.fault_injection.simulation.write_order_monitor import OrderingMonitor
-from cerata.fault_injection.stories.damage import DAMAGE, Damage
 from cerata.fault_injection.stories.engine_workloads import (
     STORIES,
     fresh_image,
@@ -22,9 +21,10 @@ from cerata.fault_injection.stories.engine_workloads import (
     record_creation,
     sequences,
 )
-from cerata.fault_injection.stories.interleavings import LIVES, Meeting, explore_meeting
 from cerata.fault_injection.stories.second_crash import live_on, recover
 
+from .damage import DAMAGE, Damage
+from .interleavings import LIVES, Meeting, explore_meeting
 from .sweeps.invariants import PROMISES
 
 _QUICK_PLAN: Final = Plan(exhaustive=128, samples=12, tears=24, pair_drops=12)

@@ -20,16 +20,17 @@ from blake3 import blake3
 from cerata.fault_injection.crash_states.states import Plan, crash_states
 from cerata.fault_injection.judging.campaign import Campaign, Memory, Story
 from cerata.fault_injection.simulation.file_layout import FileGeometry
-from cerata.fault_injection.simulation.schedule import explore
 from cerata.fault_injection.simulation.write_order_monitor import OrderingMonitor
 from cerata.fault_injection.stories.agent import Agent
-from cerata.fault_injection.stories.damage import final_image
 from cerata.fault_injection.stories.engine_workloads import ALPHABET, EXTRA, record, world_of
-from cerata.fault_injection.stories.initial_states import STARTS, start_named
-from cerata.fault_injection.stories.interleavings import MEETINGS
 from cerata.fault_injection.stories.second_crash import recover
 from cerata.fault_injection.stories.store_stories import prepared_image, record_workload
 from cerata.memory.store import open_store
+
+from .damage import final_image
+from .initial_states import STARTS, start_named
+from .interleavings import MEETINGS
+from .schedule import explore
 
 HASH_SEEDS: Final = ("1", "2")
 PROCESSES: Final = 2

@@ -11,24 +11,25 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from cerata.fault_injection.cases import AnyCase, Case, case_of, encode_case, replay_saved
+from cerata.fault_injection.cases import Case, case_of
 from cerata.fault_injection.judging.campaign import Campaign, Story, Tally, Trials
 from cerata.fault_injection.mutation.canary import SMOKE_PLAN
 from cerata.fault_injection.mutation.mutate import Plant
 from cerata.fault_injection.stories.engine_workloads import fresh_image, record
-from cerata.fault_injection.stories.failed_syncs import (
+from cerata.fault_injection.stories.second_crash import recover
+from cerata.fault_injection.stories.shrinking import shrink
+
+from ..crash.cases import AnyCase, encode_case, replay_saved
+from ..crash.failed_syncs import (
     FAILING_PLAN,
     FailedSyncCase,
     failed_sync_case,
     failing_stories,
     sync_count,
 )
-from cerata.fault_injection.stories.initial_states import start_named
-from cerata.fault_injection.stories.interleaving_cases import MeetingCase, shrunk_case
-from cerata.fault_injection.stories.interleavings import LIVES, MEETING_PLAN, explore_meeting
-from cerata.fault_injection.stories.second_crash import recover
-from cerata.fault_injection.stories.shrinking import shrink
-
+from ..crash.initial_states import start_named
+from ..crash.interleaving_cases import MeetingCase, shrunk_case
+from ..crash.interleavings import LIVES, MEETING_PLAN, explore_meeting
 from ..crash.mutants import BY_NAME, PLANTS
 from ..crash.sweeps.bit_rot import RotCampaign
 

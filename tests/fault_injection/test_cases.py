@@ -11,25 +11,25 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from cerata.fault_injection import cases
-from cerata.fault_injection.cases import load_case, replay_saved
-from cerata.fault_injection.simulation.schedule import Unfit
 from cerata.fault_injection.stories.engine_workloads import fresh_image
-from cerata.fault_injection.stories.interleaving_cases import (
+
+from ..crash import cases
+from ..crash.cases import load_case, replay_saved
+from ..crash.interleaving_cases import (
     MeetingCase,
     replay_meeting,
     shrunk_case,
 )
-from cerata.fault_injection.stories.interleavings import (
+from ..crash.interleavings import (
     MEETING_PLAN,
     MEETINGS,
     Meeting,
     explore_meeting,
 )
-
 from ..crash.mutants import BY_NAME, FROM_LONG_RUNS
 from ..crash.report.budgets import SHARE, tasks
 from ..crash.report.tasks import Task, work
+from ..crash.schedule import Unfit
 from .corpus import FOLDER, crash, shortest_case, shows
 
 CORPUS = sorted(FOLDER.glob("*.case"))

@@ -6,14 +6,13 @@ import pytest
 from msgspec import structs
 
 from cerata.engine.events import Draft, PutFrame
-from cerata.fault_injection.cases import case_of, decode_case, encode_case, replay_case
+from cerata.fault_injection.cases import case_of, decode_case, encode_case
 from cerata.fault_injection.judging.campaign import Campaign, Failure, Memory, Story
 from cerata.fault_injection.judging.oracle import Finding
 from cerata.fault_injection.judging.wire_check import expected_payload
 from cerata.fault_injection.mutation.canary import SMOKE_PLAN
 from cerata.fault_injection.simulation.file_layout import FileGeometry
 from cerata.fault_injection.simulation.write_order_monitor import OrderingMonitor
-from cerata.fault_injection.stories.damage import final_image, leavings, rotten, strangers
 from cerata.fault_injection.stories.engine_workloads import (
     ALPHABET,
     PATH,
@@ -23,6 +22,9 @@ from cerata.fault_injection.stories.engine_workloads import (
     record_creation,
 )
 from cerata.fault_injection.stories.second_crash import live_on, read_only, recover
+
+from ..crash.cases import replay_saved
+from ..crash.damage import final_image, leavings, rotten, strangers
 
 
 def survives(story: Story) -> int:
@@ -116,7 +118,7 @@ def test_a_case_of_the_engine_replays() -> None:
     *_, state = crash_states(last, SMOKE_PLAN)
     case = decode_case(encode_case(case_of(Failure(state, Finding("O1", "made up"), story))))
     assert bytes(case.world().disk.names[PATH].data) == image
-    assert replay_case(case) is None
+    assert replay_saved(case) is None
 
 
 def test_what_a_reader_syncs_before_it_shows_it_counts() -> None:

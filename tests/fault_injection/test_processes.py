@@ -2,8 +2,9 @@
 
 import pytest
 
-from cerata.fault_injection.simulation.schedule import replay
-from cerata.fault_injection.stories.interleavings import (
+from cerata.fault_injection.stories.parallel import run_shards
+
+from ..crash.interleavings import (
     FOLLOWS,
     LIVES,
     MEETING_PLAN,
@@ -11,11 +12,10 @@ from cerata.fault_injection.stories.interleavings import (
     Meeting,
     explore_meeting,
 )
-from cerata.fault_injection.stories.parallel import run_shards
-from cerata.fault_injection.stories.processes import OpenWorld, SharedWorld, lives
-
 from ..crash.mutants import BY_NAME
+from ..crash.processes import OpenWorld, SharedWorld, lives
 from ..crash.report.tasks import Task, work
+from ..crash.schedule import replay
 
 
 @pytest.mark.slow("the crash gate of each change tries these stories")

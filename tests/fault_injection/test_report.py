@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from cerata.fault_injection.stories.engine_workloads import ALPHABET, fresh_image
-from cerata.fault_injection.stories.initial_states import STARTS
 
+from ..crash.initial_states import STARTS
 from ..crash.mutants import BY_NAME
 from ..crash.report import __main__ as report
 from ..crash.report.budgets import (

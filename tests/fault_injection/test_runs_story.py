@@ -6,11 +6,11 @@ from cerata.agents import judge
 from cerata.agents.agent import Agent
 from cerata.engine.events import PutFrame
 from cerata.fault_injection.judging.campaign import Campaign
-from cerata.fault_injection.stories.runs import Runs
 from cerata.fault_injection.stories.store_stories import Judge, prepared_image, record_workload
 from cerata.memory.store import open_store
 
 from ..crash.report.budgets import SHARE
+from ..crash.runs import Runs
 
 
 @pytest.mark.slow("the crash gate of each change tries these stories")

@@ -7,7 +7,9 @@ from cerata.fault_injection.crash_states.states import Plan
 from cerata.fault_injection.judging.campaign import Campaign, Story
 from cerata.fault_injection.judging.oracle import LogLike
 from cerata.fault_injection.simulation.disk import SimulatedProcess
-from cerata.fault_injection.simulation.schedule import (
+from cerata.fault_injection.simulation.simulated_world import World
+
+from ..crash.schedule import (
     Actor,
     Deadlock,
     Livelock,
@@ -15,8 +17,6 @@ from cerata.fault_injection.simulation.schedule import (
     explore,
     replay,
 )
-from cerata.fault_injection.simulation.simulated_world import World
-
 from .toy import ToyBugs, ToyLog, toy_model
 
 

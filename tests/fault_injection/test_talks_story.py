@@ -6,10 +6,10 @@ from cerata.agents.agent import Agent
 from cerata.engine.events import PutFrame, RecallContext
 from cerata.fault_injection.judging.campaign import Campaign
 from cerata.fault_injection.stories.store_stories import Judge, prepared_image, record_workload
-from cerata.fault_injection.stories.talks import Talks
 from cerata.memory.store import open_store
 
 from ..crash.report.budgets import SHARE
+from ..crash.talks import Talks
 
 
 @pytest.mark.slow("the crash gate of each change tries these stories")

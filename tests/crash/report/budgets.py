@@ -12,12 +12,12 @@ from typing import Final, TypeAlias
 from cerata.fault_injection.crash_states.states import Plan
 from cerata.fault_injection.stories.agent import Agent
 from cerata.fault_injection.stories.engine_workloads import ALPHABET, EXTRA, STORIES
-from cerata.fault_injection.stories.initial_states import STARTS
-from cerata.fault_injection.stories.interleavings import MEETING_PLAN, MEETINGS
-from cerata.fault_injection.stories.runs import Runs
-from cerata.fault_injection.stories.talks import Talks
 from cerata.fault_injection.stories.workload import Workload
 
+from ..initial_states import STARTS
+from ..interleavings import MEETING_PLAN, MEETINGS
+from ..runs import Runs
+from ..talks import Talks
 from .tasks import Task
 
 FULL_PLAN: Final = Plan(exhaustive=4_096, samples=4_096)

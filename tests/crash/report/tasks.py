@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from cerata.engine.errors import UnreadableItem
-from cerata.fault_injection.cases import AnyCase, Case, case_of, case_of_damage, encode_case
+from cerata.fault_injection.cases import Case, case_of
 from cerata.fault_injection.crash_states.readings import Readings
 from cerata.fault_injection.crash_states.states import Plan
 from cerata.fault_injection.judging.campaign import Campaign, Failure, Memory, Story, Tally, Trials
@@ -22,32 +22,33 @@ from cerata.fault_injection.judging.tally import Counts
 from cerata.fault_injection.simulation.file_layout import FileGeometry
 from cerata.fault_injection.simulation.write_order_monitor import OrderingMonitor
 from cerata.fault_injection.stories.agent import Agent
-from cerata.fault_injection.stories.damage import DAMAGE
 from cerata.fault_injection.stories.engine_workloads import fresh_image, record, record_creation
-from cerata.fault_injection.stories.failed_syncs import (
+from cerata.fault_injection.stories.second_crash import live_on, read_only, recover
+from cerata.fault_injection.stories.shrinking import shrink
+from cerata.fault_injection.stories.store_stories import Judge, prepared_image, record_workload
+from cerata.fault_injection.stories.workload import Workload
+
+from ..cases import AnyCase, case_of_damage, encode_case
+from ..damage import DAMAGE
+from ..documents import record_documents, remember_again, sectioned
+from ..failed_syncs import (
     FAILING_PLAN,
     failed_sync_case,
     failing_stories,
     sync_count,
 )
-from cerata.fault_injection.stories.initial_states import start_named
-from cerata.fault_injection.stories.interleaving_cases import shrunk_case
-from cerata.fault_injection.stories.interleavings import (
+from ..initial_states import start_named
+from ..interleaving_cases import shrunk_case
+from ..interleavings import (
     MEETINGS,
     OPERATIONS,
     ScheduleTally,
     explore_meeting,
 )
-from cerata.fault_injection.stories.runs import Runs
-from cerata.fault_injection.stories.second_crash import live_on, read_only, recover
-from cerata.fault_injection.stories.shrinking import shrink
-from cerata.fault_injection.stories.store_stories import Judge, prepared_image, record_workload
-from cerata.fault_injection.stories.talks import Talks
-from cerata.fault_injection.stories.workload import Workload
-
-from ..documents import record_documents, remember_again, sectioned
+from ..runs import Runs
 from ..sweeps.bit_rot import ROT_PLAN, RotCampaign
 from ..sweeps.lying_syncs import LyingCampaign
+from ..talks import Talks
 
 _COLLECT_AFTER: Final = 100_000
 """Objects allocated between collections: the memory of images is large, and never garbage."""

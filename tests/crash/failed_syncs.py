@@ -17,14 +17,13 @@ from typing import Final
 import msgspec
 
 from cerata.engine.errors import CerataError, OutcomeUnknown, StorageFailed
-
-from ..crash_states.operations import Sync, Write
-from ..crash_states.states import Models, Plan
-from ..judging.campaign import Campaign, Failure, Story
-from ..judging.model import ModelEvent
-from ..judging.oracle import Finding
-from ..simulation.simulated_world import World
-from .engine_workloads import (
+from cerata.fault_injection.crash_states.operations import Sync, Write
+from cerata.fault_injection.crash_states.states import Models, Plan
+from cerata.fault_injection.judging.campaign import Campaign, Failure, Story
+from cerata.fault_injection.judging.model import ModelEvent
+from cerata.fault_injection.judging.oracle import Finding
+from cerata.fault_injection.simulation.simulated_world import World
+from cerata.fault_injection.stories.engine_workloads import (
     ALPHABET,
     EXTRA,
     PATH,
@@ -35,8 +34,9 @@ from .engine_workloads import (
     story_in,
     world_of,
 )
+from cerata.fault_injection.stories.second_crash import recover
+
 from .initial_states import start_named
-from .second_crash import recover
 
 FAILING_PLAN: Final = Plan(
     models=Models.SECTORS | Models.TORN, exhaustive=64, samples=8, tears=8, pair_drops=4

@@ -15,10 +15,9 @@ from cerata.agents.growth.events import Judge
 from cerata.agents.run import Run
 from cerata.agents.spec import MemorySpec
 from cerata.engine.events import PutFrame
+from cerata.fault_injection.stories.workload import Workload, operation
 from cerata.memory.store import Store
 from cerata.projections.frames.filters import Filter
-
-from .workload import Workload, operation
 
 _STEPS: Final = 2
 _NOTES_MAX: Final = 2

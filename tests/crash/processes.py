@@ -13,17 +13,15 @@ from typing import Final, TypeAlias, cast
 from cerata.engine.event_tail import EventTail
 from cerata.engine.log import Log
 from cerata.engine.open import open_log
-
-from ..judging.campaign import Story
-from ..judging.model import Model, ModelEvent
-from ..judging.oracle import Finding
-from ..judging.wire_check import expected_payload
-from ..simulation.disk import ProcessKilled, SimulatedProcess
-from ..simulation.file_layout import FileGeometry
-from ..simulation.schedule import Actor, Program, Run
-from ..simulation.simulated_world import World
-from ..simulation.write_order_monitor import OrderingMonitor, OrderViolation
-from .engine_workloads import (
+from cerata.fault_injection.judging.campaign import Story
+from cerata.fault_injection.judging.model import Model, ModelEvent
+from cerata.fault_injection.judging.oracle import Finding
+from cerata.fault_injection.judging.wire_check import expected_payload
+from cerata.fault_injection.simulation.disk import ProcessKilled, SimulatedProcess
+from cerata.fault_injection.simulation.file_layout import FileGeometry
+from cerata.fault_injection.simulation.simulated_world import World
+from cerata.fault_injection.simulation.write_order_monitor import OrderingMonitor, OrderViolation
+from cerata.fault_injection.stories.engine_workloads import (
     ALPHABET,
     PATH,
     Acknowledgement,
@@ -34,7 +32,9 @@ from .engine_workloads import (
     story_in,
     world_of,
 )
-from .second_crash import recover
+from cerata.fault_injection.stories.second_crash import recover
+
+from .schedule import Actor, Program, Run
 
 _WAITS: Final = 5
 """Looks of a follower: the first wait only begins a watch, and the writers end before the last."""

@@ -24,9 +24,8 @@ from typing import TypeAlias
 
 from cerata.engine.environment import Environment
 from cerata.engine.storage import Storage
-
-from .disk import ProcessKilled, SimulatedProcess
-from .simulated_world import World
+from cerata.fault_injection.simulation.disk import ProcessKilled, SimulatedProcess
+from cerata.fault_injection.simulation.simulated_world import World
 
 STEPS_MAX = 20_000
 """Points after which a run counts as a livelock: a few commits need some hundred."""

@@ -14,15 +14,16 @@ from typing import Final, TypeAlias
 import msgspec
 from blake3 import blake3
 
-from ..crash_states.operations import Lock
-from ..crash_states.states import Plan
-from ..judging.campaign import Campaign, Memory, Story, Tally
-from ..judging.oracle import Finding
-from ..judging.tally import Counts
-from ..simulation.schedule import Program, Run, explore
-from .engine_workloads import fresh_image
+from cerata.fault_injection.crash_states.operations import Lock
+from cerata.fault_injection.crash_states.states import Plan
+from cerata.fault_injection.judging.campaign import Campaign, Memory, Story, Tally
+from cerata.fault_injection.judging.oracle import Finding
+from cerata.fault_injection.judging.tally import Counts
+from cerata.fault_injection.stories.engine_workloads import fresh_image
+from cerata.fault_injection.stories.second_crash import recover
+
 from .processes import WORLDS, SharedWorld, check_told, program_of, story_of
-from .second_crash import recover
+from .schedule import Program, Run, explore
 
 MEETING_PLAN: Final = Plan(exhaustive=64, samples=8, tears=16, pair_drops=8)
 """For a share of the schedules; the plan of the full report tries more of every epoch."""

@@ -9,11 +9,12 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from ..crash_states.states import Plan
-from ..simulation.schedule import Run, Unfit, explore, replay
-from .engine_workloads import fresh_image
+from cerata.fault_injection.crash_states.states import Plan
+from cerata.fault_injection.stories.engine_workloads import fresh_image
+
 from .interleavings import Judge, Meeting, Role, Violation
 from .processes import WRITERS
+from .schedule import Run, Unfit, explore, replay
 
 SCHEDULES_MAX = 200
 """Schedules of a shorter meeting that are tried, the fewest preemptions first."""

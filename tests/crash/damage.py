@@ -11,12 +11,11 @@ from typing import Final, NamedTuple
 
 from cerata.engine.format.page import RING_OFFSET
 from cerata.engine.format.witness import WITNESS_SPACE
-
-from ..crash_states.operations import SECTOR, SetSize, Write
-from ..judging.campaign import Story, opening
-from ..judging.model import Model, ModelBatch, ModelEvent
-from ..judging.oracle import LEGAL, Finding, Judgement, Oracle
-from .engine_workloads import (
+from cerata.fault_injection.crash_states.operations import SECTOR, SetSize, Write
+from cerata.fault_injection.judging.campaign import Story, opening
+from cerata.fault_injection.judging.model import Model, ModelBatch, ModelEvent
+from cerata.fault_injection.judging.oracle import LEGAL, Finding, Judgement, Oracle
+from cerata.fault_injection.stories.engine_workloads import (
     PATH,
     RING_SIZE,
     Session,
@@ -26,7 +25,7 @@ from .engine_workloads import (
     record,
     world_of,
 )
-from .second_crash import recover
+from cerata.fault_injection.stories.second_crash import recover
 
 
 class Damage(NamedTuple):

@@ -11,9 +11,8 @@ from cerata.agents.activities.projection import HANDOFF_BLOCK
 from cerata.agents.agent import Agent
 from cerata.agents.session import Session
 from cerata.engine.events import PutFrame, RecallContext
+from cerata.fault_injection.stories.workload import Workload, operation
 from cerata.memory.store import Store
-
-from .workload import Workload, operation
 
 _THREAD: Final = "taxes"
 _LONG: Final = "I mean the deadline of the taxes. " * 600

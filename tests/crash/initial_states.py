@@ -8,9 +8,8 @@ from functools import cache
 from typing import Final
 
 from cerata.engine.format.page import RING_OFFSET
-
-from ..crash_states.operations import SECTOR, Write
-from .engine_workloads import (
+from cerata.fault_injection.crash_states.operations import SECTOR, Write
+from cerata.fault_injection.stories.engine_workloads import (
     ALPHABET,
     EXTRA,
     PATH,
