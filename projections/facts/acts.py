@@ -35,8 +35,9 @@ class ActTable(Table):
 
     def __init__(self, scopes: ScopeNames) -> None:
         super().__init__("acts")
-        self.scope = self.column("scope", np.uint32)
-        self.kind = self.column("what", np.uint8)
+        # The anomaly of an erased event has no scope.
+        self.scope = self.column("scope", np.uint32, (NO_NAME, scopes))
+        self.kind = self.column("what", np.uint8, (1, max(Act)))
         self.subject = self.column("one", np.uint32)
         self.target = self.column("other", np.uint32)
         self.number = self.column("number", np.int64)

@@ -1,13 +1,12 @@
 """The columns of facts: births, repeats, evidence, assumptions, closings, and acts.
 
-Owns the effect columns in order of seq, their place in digests and chunks, and the derived columns
-and indexes for lookups. Leaves out the choice of effects (`fold`) and queries (`reader`).
+Owns the effect columns in order of seq, and the derived columns and indexes for lookups. Leaves out
+the choice of effects (`fold`) and queries (`reader`).
 """
 
 from collections.abc import Sequence, Sized
 from enum import IntEnum
-from functools import cached_property
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple, Self, cast
 
 import numpy as np
 
@@ -16,7 +15,6 @@ from cerata.engine.events import Scope
 from ..columnar.columns import (
     U64,
     AnyColumn,
-    AppendOnly,
     Column,
     Columns,
     place_of,
@@ -24,12 +22,12 @@ from ..columnar.columns import (
     rows_up_to,
 )
 from ..columnar.hash_index import HashIndex, PairIndex
-from ..columnar.names import NO_NAME, Names
+from ..columnar.names import Names
 from ..columnar.scopes import ScopeNames
 from ..columnar.strings import Strings
-from ..columnar.tables import ClosedRows, Table, check_codes
+from ..columnar.tables import ClosableColumns, Table, check_codes
 from .acts import ActTable, check_acts, roles_after
-from .entity_resolution import Act, EntityRoles
+from .entity_resolution import EntityRoles
 from .name_index import FoldedDictionary, FoldedNames
 from .objects import TEXT_KINDS, ObjectKind
 
@@ -97,13 +95,11 @@ class FactBirth(NamedTuple):
         return (*self[2:7], unstated, 0 if unstated else self.valid_from, self.valid_to)
 
 
-class FactColumns:
+class FactColumns(ClosableColumns):
     """Every column of the facts fold, appended by one thread.
 
     - Row r of all birth columns is one fact; ``seq`` ascends with r.
-    - A row is closed at most once, after its birth.
-    - Derived columns have an item per row. A reader of an earlier state ignores the later closings
-      that ``closed_at`` names.
+    - Derived columns have an item per row.
     """
 
     def __init__(self) -> None:
@@ -114,40 +110,45 @@ class FactColumns:
         self.strings = Strings()
         self.folded_names = FoldedNames(self.strings)
         self.folded_predicates = FoldedDictionary(self.predicates)
-        self.births = births = Table("facts", strict=True)
+        births = Table("facts", strict=True)
         self.seq = births.seq
         self.recorded = births.column("recorded", np.int64)
-        self.scope = births.column("scope", np.uint32)
-        self.subject = births.column("subject", np.uint32)
-        self.predicate = births.column("predicate", np.uint32)
-        self.kind = births.column("kind", np.uint8)
+        self.scope = births.column("scope", np.uint32, (1, self.scopes))
+        self.subject = births.column("subject", np.uint32, (1, self.strings))
+        self.predicate = births.column("predicate", np.uint32, (1, self.predicates))
+        self.kind = births.column("kind", np.uint8, (1, max(ObjectKind)))
         self.object = births.column("object", np.uint64)
         self.valid_from = births.column("valid_from", np.int64)
         self.valid_to = births.column("valid_to", np.int64)
         self.confidence = births.column("confidence", np.uint32)
-        self.source = births.column("source", np.uint32)
+        self.source = births.column("source", np.uint32, (1, self.sources))
         self.depth = births.column("depth", np.uint32)
         self.flags = births.column("flags", np.uint8)
         self.repeats = Table("repeats")
-        self.repeat_row = self.repeats.column("row", np.uint64)
+        self.repeat_row = self.repeats.column("row", np.uint64, (0, births))
         self.repeat_confidence = self.repeats.column("confidence", np.uint32)
-        self.repeat_source = self.repeats.column("source", np.uint32)
+        self.repeat_source = self.repeats.column("source", np.uint32, (1, self.sources))
         self.evidence = Table("evidence")
-        self.evidence_row = self.evidence.column("row", np.uint64)
+        self.evidence_row = self.evidence.column("row", np.uint64, (0, births))
         self.evidence_frame = self.evidence.column("frame", np.int64)
         self.evidence_start = self.evidence.column("start", np.int64)
         self.evidence_end = self.evidence.column("end", np.int64)
         self.evidence_quote = self.evidence.column("quote", np.uint64)
         self.evidence_quote_low = self.evidence.column("quote_low", np.uint64)
         self.assumptions = Table("assumptions")
-        self.assumption_row = self.assumptions.column("row", np.uint64)
-        self.assumption_text = self.assumptions.column("text", np.uint32)
-        self.closings = Table("closings")
-        self.closing_recorded = self.closings.column("recorded", np.int64)
-        self.closing_row = self.closings.column("row", np.uint32)
+        self.assumption_row = self.assumptions.column("row", np.uint64, (0, births))
+        self.assumption_text = self.assumptions.column("text", np.uint32, (1, self.strings))
+        closings = Table("closings")
+        self.closing_recorded = closings.column("recorded", np.int64)
+        self.closing_row = closings.column("row", np.uint32, (0, births))
         self.acts = ActTable(self.scopes)
+        super().__init__(
+            births,
+            closings,
+            *(births, self.repeats, self.evidence, self.assumptions, closings, self.acts),
+            *(self.scopes, self.predicates, self.sources, self.kinds, self.strings),
+        )
         # Derived.
-        self.closed_at = ClosedRows()
         self._identity = Column(np.uint64)
         self.identities = HashIndex()
         self.by_subject = PairIndex()
@@ -165,31 +166,10 @@ class FactColumns:
         """Return the code of a scope; the order of its names does not matter."""
         return self.scopes.scope_code(scope, seq)
 
-    def bear(self, births: Sequence[FactBirth]) -> None:
-        """Append births and their derived columns."""
-        self.births.append(births)
-        self.closed_at.open(len(births))
-
-    def close(self, rows: Sequence[tuple[int, int, int]]) -> None:
-        """Append closings (seq, recorded, row) of open rows."""
-        self.closings.append(rows)
-        closed = np.array([row for _, _, row in rows], np.int64)
-        self.closed_at.close(closed, len(self.closings) - len(closed))
-
-    def share(self, columns: "FactColumns", through: int) -> None:
-        """Become the facts of other columns up to event ``through``, which stay as they are.
-
-        Cost: 4 bytes a row and the acts; an append then copies the column that it extends.
-        """
-        for table, shared_table in zip(self._tables, columns._tables, strict=True):
-            table.share(shared_table, through)
-        for names, shared_names in zip(self._names, columns._names, strict=True):
-            names.share(shared_names, through)
-        self.strings.share(columns.strings, through)
-        rows = len(self.births)
-        self.closed_at.open(rows)
-        self.closed_at.close(self.closing_row.view(), 0)
-        self._identity.share(columns._identity, min(rows, len(columns._identity)))
+    def share(self, columns: Self, through: int) -> None:
+        """Become other columns up to event ``through``; see `share_parts`."""
+        self.share_parts(columns, through)
+        self._identity.share(columns._identity, min(len(self.births), len(columns._identity)))
         self.folded_names.share(columns.folded_names)
         for (own, keys), (shared, _) in zip(self._indexes, columns._indexes, strict=True):
             own.share(shared, len(keys))
@@ -251,19 +231,6 @@ class FactColumns:
 
     # --- effects ---------------------------------------------------------------------------------
 
-    @cached_property
-    def _tables(self) -> tuple[Table, ...]:
-        facts = (self.births, self.repeats, self.evidence, self.assumptions)
-        return *facts, self.closings, self.acts
-
-    @cached_property
-    def _names(self) -> tuple[Names, ...]:
-        return self.scopes, self.predicates, self.sources, self.kinds
-
-    @cached_property
-    def _parts(self) -> tuple[Table | Names | Strings, ...]:
-        return (*self._tables, *self._names, self.strings)
-
     @property
     def _indexes(self) -> tuple[tuple[HashIndex, Sized], ...]:
         """The indexes, each with a column of its keys."""
@@ -277,22 +244,6 @@ class FactColumns:
             (self.by_frame, self.evidence),
         )
 
-    def effects(self, after: int, through: int) -> dict[str, AnyColumn]:
-        """Return the canonical columns of events ``after + 1`` … ``through``."""
-        effects: dict[str, AnyColumn] = {}
-        for part in self._parts:
-            effects.update(part.effects(after, through))
-        return effects
-
-    def effect_columns(self) -> list[AppendOnly]:
-        """Return the collections that the fold appends to, without derived columns."""
-        return self._effect_columns
-
-    @cached_property
-    def _effect_columns(self) -> list[AppendOnly]:
-        parts: tuple[Table | Names | Strings, ...] = (*self._parts,)
-        return [column for part in parts for column in part.effect_columns()]
-
     def derived(self, after: int, through: int) -> dict[str, AnyColumn]:
         """Return the hashes of the strings of these events, as they are and folded."""
         folded = self.folded_names.hashes(*self.strings.places(after, through))
@@ -300,56 +251,27 @@ class FactColumns:
 
     def load(self, columns: Columns, after: int, through: int) -> None:
         """Append the effects in a chunk. Raises `Corrupt` before any change."""
-        births, repeats, evidence, assumptions, closings, acts = tables = [
-            table.read(columns, after, through) for table in self._tables
-        ]
-        names = [dictionary.read(columns, after, through) for dictionary in self._names]
-        strings = self.strings.read(columns, after, through)
+        chunk = self.read(columns, after, through)
+        births, acts = chunk.rows[self.births], chunk.rows[self.acts]
         folded = columns.u64(_FOLDED)
-        require(len(folded) == len(strings.sizes), "its strings and folded hashes differ in count")
-        scopes, predicates, sources, kinds = (
-            len(dictionary) + len(new.texts)
-            for dictionary, new in zip(self._names, names, strict=True)
-        )
-        texts = len(self.strings) + len(strings.sizes)
-        rows = len(self.births) + len(births["seq"])
-        is_text = np.isin(births["kind"], _TEXT_KINDS)
-        for codes, limit in (
-            (births["scope"], scopes),
-            (births["subject"], texts),
-            (births["predicate"], predicates),
-            (births["kind"], max(ObjectKind)),
-            (births["object"][is_text], texts),
-            (births["source"], sources),
-            (repeats["source"], sources),
-            (assumptions["text"], texts),
-            (acts["what"], max(Act)),
-        ):
-            check_codes(codes, 1, limit)
-        # The anomaly of an erased event has no scope.
-        check_codes(acts["scope"], NO_NAME, scopes)
-        for column in (repeats["row"], evidence["row"], assumptions["row"], closings["row"]):
-            check_codes(column, 0, rows - 1)
-        check_acts(acts, texts, predicates, kinds, rows)
-        self.closed_at.check(self.seq.view(), births["seq"], closings["seq"], closings["row"])
-        roles = roles_after(self.roles, acts, self.scopes.tenants_after(names[0]))
-        for dictionary, new in zip(self._names, names, strict=True):
-            dictionary.load(new)
-        self.strings.load(strings)
+        is_whole = len(folded) == len(chunk.strings[self.strings].sizes)
+        require(is_whole, "its strings and folded hashes differ in count")
+        texts = chunk.count(self.strings)
+        check_codes(births["object"][np.isin(births["kind"], _TEXT_KINDS)], 1, texts)
+        predicates, kinds = chunk.count(self.predicates), chunk.count(self.kinds)
+        check_acts(acts, texts, predicates, kinds, chunk.count(self.births))
+        tenants = self.scopes.tenants_after(chunk.names[self.scopes])
+        roles = roles_after(self.roles, acts, tenants)
+        self.take(chunk)
         self.folded_names.load(folded)
-        for table, loaded in zip(self._tables, tables, strict=True):
-            table.load(loaded)
-        self.closed_at.open(len(births["seq"]))
-        self.closed_at.close(closings["row"], len(self.closings) - len(closings["row"]))
         self.roles = roles
 
     @property
     def size_bytes(self) -> int:
         """Memory used by columns, strings and indexes, without names."""
-        derived = (self.closed_at, self._identity, self.strings, self.folded_names)
-        size = sum(table.size_bytes for table in self._tables)
-        size += sum(index.size_bytes for index, _ in self._indexes)
-        return size + sum(part.size_bytes for part in derived)
+        derived = (self._identity, self.strings, self.folded_names)
+        indexes = sum(index.size_bytes for index, _ in self._indexes)
+        return self.tables_size_bytes + indexes + sum(part.size_bytes for part in derived)
 
 
 def _identity_keys(births: Sequence[AnyColumn]) -> U64:

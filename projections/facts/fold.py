@@ -113,11 +113,11 @@ class FactFold:
 
     def _keep(self) -> None:
         columns = self._columns
-        columns.bear(self._births)
+        columns.append_births(self._births)
         columns.repeats.append(self._repeats)
         columns.evidence.append(self._evidence)
         columns.assumptions.append(self._assumptions)
-        columns.close(self._closings)
+        columns.append_closings(self._closings)
         columns.acts.append(self._acts)
 
     # --- strings ---------------------------------------------------------------------------------

@@ -1,13 +1,12 @@
 """The columns of frames: births, attributes, embeddings, closings, anomalies, and derived columns.
 
-Owns the effect columns in order of seq, their place in digests and chunks, and the derived columns
-(row to closing, and `children`), which are in neither and are rebuilt from the effects at load.
+Owns the effect columns in order of seq, and the derived columns (row to closing, and `children`),
+which are in no digest and no chunk, and are rebuilt from the effects at load.
 Leaves out the choice of effects (`projection`) and queries (`reader`).
 """
 
 from collections.abc import Sequence
 from enum import IntEnum
-from functools import cached_property
 from operator import itemgetter
 from typing import Final
 
@@ -19,7 +18,6 @@ from cerata.engine.events import Scope
 from ..columnar.columns import (
     NO_ROW,
     AnyColumn,
-    AppendOnly,
     Columns,
     concatenate,
     place_of,
@@ -29,7 +27,7 @@ from ..columnar.columns import (
 from ..columnar.hash_index import HashIndex
 from ..columnar.names import Names
 from ..columnar.scopes import AdmittedCodes, check_texts, scope_text
-from ..columnar.tables import ClosedRows, LoadedRows, Table, check_codes
+from ..columnar.tables import ClosableColumns, Table
 from .attributes import Attributes
 from .children import ChildLinks
 from .conversations import ConversationIndex
@@ -77,12 +75,11 @@ FLAG_SEARCH_TEXT: Final = 8
 FLAG_CONTENT_HASH: Final = 16
 
 
-class FrameColumns:
+class FrameColumns(ClosableColumns):
     """Every column of the frames fold, appended by one thread.
 
     - Row r of all birth columns is one putFrame; ``seq`` ascends with r.
-    - Closings are in order of seq; a row is closed at most once, after its birth, and the chain
-      of replacements has no cycle.
+    - The chain of replacements has no cycle.
     - Derived columns have an item per row, written once. The value names a later row or closing,
       which a reader of an earlier state ignores.
     """
@@ -91,13 +88,13 @@ class FrameColumns:
         self.kinds = Names("kinds")
         self.roles = Names("roles")
         self.scopes = Names("scopes")
-        self.births = births = Table("births", strict=True)
+        births = Table("births", strict=True)
         self.seq = births.seq
         self.recorded = births.column("recorded", np.int64)
         self.created = births.column("created", np.int64)
-        self.kind = births.column("kind", np.uint32)
-        self.role = births.column("role", np.uint32)
-        self.scope = births.column("scope", np.uint32)
+        self.kind = births.column("kind", np.uint32, (0, self.kinds))
+        self.role = births.column("role", np.uint32, (0, self.roles))
+        self.scope = births.column("scope", np.uint32, (0, self.scopes))
         self.parent = births.column("parent", np.int64)
         self.chunk_index = births.column("chunk_index", np.int32)
         self.chunk_count = births.column("chunk_count", np.int32)
@@ -111,21 +108,24 @@ class FrameColumns:
         # A row for each embedding that an event gave to a frame, in a space.
         self.spaces = Names("spaces")
         self.embeddings = Table("embeddings")
-        self.embedding_row = self.embeddings.column("row", np.uint32)
-        self.embedding_space = self.embeddings.column("space", np.uint32)
-        self.closings = Table("closings")
-        self.closing_row = self.closings.column("row", np.uint32)
-        self.closing_kind = self.closings.column("kind", np.uint8)
-        self.closing_by = self.closings.column("by", np.int64)
+        self.embedding_row = self.embeddings.column("row", np.uint32, (0, births))
+        self.embedding_space = self.embeddings.column("space", np.uint32, (1, self.spaces))
+        closings = Table("closings")
+        self.closing_row = closings.column("row", np.uint32, (0, births))
+        self.closing_kind = closings.column("kind", np.uint8, (1, max(ClosingKind)))
+        self.closing_by = closings.column("by", np.int64)
         self.anomalies = Table("oddities")
-        self.anomaly_kind = self.anomalies.column("kind", np.uint8)
+        self.anomaly_kind = self.anomalies.column("kind", np.uint8, (1, max(FrameAnomaly)))
+        tables = (births, self.embeddings, closings, self.anomalies)
+        names = (self.kinds, self.roles, self.scopes, self.spaces)
+        super().__init__(births, closings, *tables, *names)
+        self._effect_columns += self.attributes.effect_columns()
         # Collected during the fold of a batch; `keep_batch` appends them in order of seq.
         self._notes: list[tuple[int, FrameAnomaly]] = []
         self._embedded: list[tuple[int, int, str]] = []
         self._alike: tuple[int, Sequence[int], str] | None = None
         # Derived.
         self.links = ChildLinks()
-        self.closed_at = ClosedRows()
         self.content_index = HashIndex()
         self.replaced_index = HashIndex()
         self.timeline = TimelineIndex()
@@ -138,6 +138,7 @@ class FrameColumns:
         count_before = len(self.seq)
         self.births.extend(*births)
         self.attributes.settle()
+        self.closed_at.open(len(self.seq) - count_before)
         for seq in self._link(len(self.seq) - count_before):
             self.note(seq, FrameAnomaly.UNKNOWN_REFERENCE)
 
@@ -187,7 +188,6 @@ class FrameColumns:
 
     def _link(self, count: int) -> list[int]:
         """Extend the derived columns by ``count`` rows; return the seqs with an unknown parent."""
-        self.closed_at.open(count)
         seqs = self.seq.view()
         return self.links.extend(seqs, self.parent.view()[len(seqs) - count :])
 
@@ -211,36 +211,11 @@ class FrameColumns:
 
     # --- effects ---------------------------------------------------------------------------------
 
-    @cached_property
-    def _tables(self) -> tuple[Table, ...]:
-        return self.births, self.embeddings, self.closings, self.anomalies
-
-    @cached_property
-    def _names(self) -> tuple[Names, ...]:
-        return self.kinds, self.roles, self.scopes, self.spaces
-
     def effects(self, after: int, through: int) -> dict[str, AnyColumn]:
-        """Return the canonical columns of events ``after + 1`` … ``through``."""
-        effects: dict[str, AnyColumn] = {}
-        parts: tuple[Table | Names, ...] = (*self._tables, *self._names)
-        for part in parts:
-            effects.update(part.effects(after, through))
         seqs = self.seq.view()
         rows = rows_up_to(seqs, after), rows_up_to(seqs, through)
-        return {**effects, **self.attributes.effects(rows, after, through)}
-
-    def effect_columns(self) -> list[AppendOnly]:
-        """Return the collections that the fold appends to, without derived columns."""
-        return self._effect_columns
-
-    @cached_property
-    def _effect_columns(self) -> list[AppendOnly]:
-        parts: tuple[Table | Names | Attributes, ...] = (
-            *self._tables,
-            *self._names,
-            self.attributes,
-        )
-        return [column for part in parts for column in part.effect_columns()]
+        parts = super().effects(after, through)
+        return {**parts, **self.attributes.effects(rows, after, through)}
 
     def derived(self, after: int, through: int) -> dict[str, AnyColumn]:
         """Return the hashes of the strings of these events."""
@@ -248,44 +223,22 @@ class FrameColumns:
 
     def load(self, columns: Columns, after: int, through: int) -> None:
         """Append the effects in a chunk. Raises `Corrupt` before any change."""
-        births, embeddings, closings, anomalies = tables = [
-            table.read(columns, after, through) for table in self._tables
-        ]
-        loaded = [names.read(columns, after, through) for names in self._names]
-        coded = (births["kind"], births["role"], births["scope"], embeddings["space"])
-        for names, new, codes in zip(self._names, loaded, coded, strict=True):
-            check_codes(codes, 0, len(names) + len(new.texts))
-        rows = len(self.seq), len(self.seq) + len(births["seq"])
-        self._check_embeddings(births["seq"], embeddings)
-        self.closed_at.check(self.seq.view(), births["seq"], closings["seq"], closings["row"])
-        check_codes(closings["kind"], 1, max(ClosingKind))
-        check_codes(anomalies["kind"], 1, max(FrameAnomaly))
+        chunk = self.read(columns, after, through)
+        seqs, embeddings = chunk.rows[self.births]["seq"], chunk.rows[self.embeddings]
+        born = concatenate([self.seq.view(), seqs.astype(np.int64)], np.int64)
+        is_late = (born[embeddings["row"]] <= embeddings["seq"]).all()
+        require(bool(is_late), "an embedding comes before its frame")
+        rows = len(self.seq), len(born)
         attributes = self.attributes.read(columns, rows, after, through)
-        check_texts(loaded[2].texts)
-        for names, new in zip(self._names, loaded, strict=True):
-            names.load(new)
-        for table, rows_of in zip(self._tables, tables, strict=True):
-            table.load(rows_of)
+        check_texts(chunk.names[self.scopes].texts)
+        self.take(chunk)
         self.attributes.load(attributes)
-        # The anomalies loaded above include the unknown parents.
-        self._link(len(births["seq"]))
-        closed = closings["row"]
-        self.closed_at.close(closed, len(self.closings) - len(closed))
-
-    def _check_embeddings(self, seqs: AnyColumn, embeddings: LoadedRows) -> None:
-        """Raise `Corrupt` unless each embedding has a row born by then, and a space."""
-        rows = embeddings["row"]
-        check_codes(embeddings["space"], 1, NO_ROW)
-        if len(rows):
-            born = concatenate([self.seq.view(), seqs.astype(np.int64)], np.int64)
-            check_codes(rows, 0, len(born) - 1)
-            is_late = (born[rows] <= embeddings["seq"]).all()
-            require(is_late, "an embedding comes before its frame")
+        # The anomalies of the chunk include the unknown parents.
+        self._link(len(seqs))
 
     @property
     def size_bytes(self) -> int:
         """Memory used by the columns and indexes, without names."""
         indexes = (self.content_index, self.replaced_index, self.timeline)
-        derived = (self.closed_at, self.links, self.attributes, *indexes)
-        tables = sum(table.size_bytes for table in self._tables)
-        return tables + sum(part.size_bytes for part in derived)
+        derived = (self.links, self.attributes, *indexes)
+        return self.tables_size_bytes + sum(part.size_bytes for part in derived)

@@ -1,23 +1,21 @@
 """The columns of links between facts: births, repeats and closings.
 
-Owns the effect columns in order of seq, their place in digests and chunks, and the derived columns
-that index links. The fold in `projection` decides the rows to append; `reader` reads.
+Owns the effect columns in order of seq, and the derived columns that index links. The fold in
+`projection` decides the rows to append; `reader` reads.
 """
 
 from collections.abc import Sequence
 from enum import IntEnum
-from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 
 from cerata.engine.events import Scope
 
-from ..columnar.columns import U64, AnyColumn, AppendOnly, Columns, place_of
+from ..columnar.columns import U64, Columns, place_of
 from ..columnar.hash_index import HashIndex
-from ..columnar.names import Names
 from ..columnar.scopes import ScopeNames
-from ..columnar.tables import ClosedRows, Table, check_codes
+from ..columnar.tables import ClosableColumns, Table
 
 
 class LinkKind(IntEnum):
@@ -81,33 +79,32 @@ class LinkBirth(NamedTuple):
         return self[2:]
 
 
-class LinkColumns:
+class LinkColumns(ClosableColumns):
     """Every column of the links fold, appended by a single thread.
 
     - Row r of all birth columns is a link; ``seq`` ascends with r.
-    - A row is closed at most once, after its birth.
-    - ``closed_at`` of a row names a closing; a reader of an earlier state ignores a later closing.
     """
 
     def __init__(self) -> None:
         self.scopes = ScopeNames()
-        self.births = Table("links", strict=True)
-        self.seq = self.births.seq
-        self.recorded = self.births.column("recorded", np.int64)
-        self.scope = self.births.column("scope", np.uint32)
-        self.fact = self.births.column("fact", np.uint64)
-        self.kind = self.births.column("kind", np.uint8)
-        self.target = self.births.column("target", np.uint64)
-        self.is_frame = self.births.column("is_frame", np.uint8)
+        births = Table("links", strict=True)
+        self.seq = births.seq
+        self.recorded = births.column("recorded", np.int64)
+        self.scope = births.column("scope", np.uint32, (1, self.scopes))
+        self.fact = births.column("fact", np.uint64)
+        self.kind = births.column("kind", np.uint8, (1, max(LinkKind)))
+        self.target = births.column("target", np.uint64)
+        self.is_frame = births.column("is_frame", np.uint8, (0, 1))
         self.repeats = Table("repeats", strict=True)
-        self.repeat_row = self.repeats.column("row", np.uint32)
-        self.closings = Table("endings", strict=True)
-        self.closing_recorded = self.closings.column("recorded", np.int64)
-        self.closing_row = self.closings.column("row", np.uint32)
+        self.repeat_row = self.repeats.column("row", np.uint32, (0, births))
+        closings = Table("endings", strict=True)
+        self.closing_recorded = closings.column("recorded", np.int64)
+        self.closing_row = closings.column("row", np.uint32, (0, births))
         self.anomalies = Table("oddities", strict=True)
         self.anomaly = self.anomalies.column("what", np.uint8)
+        tables = (births, self.repeats, closings, self.anomalies)
+        super().__init__(births, closings, self.scopes, *tables)
         # Derived.
-        self.closed_at = ClosedRows()
         self.by_fact = HashIndex()
         self.by_target = HashIndex()
 
@@ -117,25 +114,10 @@ class LinkColumns:
         """Return the code of a scope; the order of its names does not matter."""
         return self.scopes.scope_code(scope, seq)
 
-    def bear(self, births: Sequence[LinkBirth]) -> None:
-        """Append births of links that hold."""
-        self.births.append(births)
-        self.closed_at.open(len(births))
-
-    def close(self, rows: Sequence[tuple[int, int, int]]) -> None:
-        """Append closings (seq, recorded, row) of links that hold."""
-        self.closings.append(rows)
-        closed = np.array([row for _, _, row in rows], np.int64)
-        self.closed_at.close(closed, len(self.closings) - len(closed))
-
-    def share(self, columns: "LinkColumns", through: int) -> None:
-        """Become the links of other columns up to event ``through``, which stay as they are."""
-        for table, shared in zip(self._tables, columns._tables, strict=True):
-            table.share(shared, through)
-        self.scopes.share(columns.scopes, through)
+    def share(self, columns: Self, through: int) -> None:
+        """Become other columns up to event ``through``; see `share_parts`."""
+        self.share_parts(columns, through)
         rows = len(self.births)
-        self.closed_at.open(rows)
-        self.closed_at.close(self.closing_row.view(), 0)
         self.by_fact.share(columns.by_fact, rows)
         self.by_target.share(columns.by_target, rows)
 
@@ -159,54 +141,14 @@ class LinkColumns:
 
     # --- effects ---------------------------------------------------------------------------------
 
-    @cached_property
-    def _tables(self) -> tuple[Table, ...]:
-        return self.births, self.repeats, self.closings, self.anomalies
-
-    def effects(self, after: int, through: int) -> dict[str, AnyColumn]:
-        """Return the canonical columns of events ``after + 1`` … ``through``."""
-        effects = self.scopes.effects(after, through)
-        for table in self._tables:
-            effects.update(table.effects(after, through))
-        return effects
-
-    def effect_columns(self) -> list[AppendOnly]:
-        """Return the collections that the fold appends to, without derived columns."""
-        return self._effect_columns
-
-    @cached_property
-    def _effect_columns(self) -> list[AppendOnly]:
-        parts: tuple[Table | Names, ...] = (self.scopes, *self._tables)
-        return [column for part in parts for column in part.effect_columns()]
-
-    def derived(self, after: int, through: int) -> dict[str, AnyColumn]:
-        """Return nothing: `load` computes the derived columns again."""
-        return {}
-
     def load(self, columns: Columns, after: int, through: int) -> None:
         """Append the effects in a chunk. Raises `Corrupt` and then leaves the state unchanged."""
-        births, repeats, closings, _ = tables = [
-            table.read(columns, after, through) for table in self._tables
-        ]
-        scopes = self.scopes.read(columns, after, through)
-        check_codes(births["scope"], 1, len(self.scopes) + len(scopes.texts))
-        check_codes(births["kind"], 1, max(LinkKind))
-        check_codes(births["is_frame"], 0, 1)
-        rows = len(self.births) + len(births["seq"])
-        for column in (repeats["row"], closings["row"]):
-            check_codes(column, 0, rows - 1)
-        self.closed_at.check(self.seq.view(), births["seq"], closings["seq"], closings["row"])
-        self.scopes.load(scopes)
-        for table, loaded in zip(self._tables, tables, strict=True):
-            table.load(loaded)
-        self.closed_at.open(len(births["seq"]))
-        self.closed_at.close(closings["row"], len(self.closings) - len(closings["row"]))
+        self.take(self.read(columns, after, through))
 
     @property
     def size_bytes(self) -> int:
         """Memory of columns and indexes, without names."""
-        size = sum(table.size_bytes for table in self._tables) + self.closed_at.size_bytes
-        return size + self.by_fact.size_bytes + self.by_target.size_bytes
+        return self.tables_size_bytes + self.by_fact.size_bytes + self.by_target.size_bytes
 
 
 def keys_of(ids: Sequence[int]) -> U64:

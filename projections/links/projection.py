@@ -126,7 +126,7 @@ class _Batch:
     def keep(self) -> None:
         """Append the effects to the columns."""
         columns = self._columns
-        columns.bear(self._births)
+        columns.append_births(self._births)
         columns.repeats.append(self._repeats)
-        columns.close(self._closings)
+        columns.append_closings(self._closings)
         columns.anomalies.append(self.anomalies)
