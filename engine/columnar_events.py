@@ -1,14 +1,15 @@
 """Consecutive events of a log, by type and a column at a time.
 
 Owns `ColumnarEvents`, a sequence that makes an event only for a caller that reads it: a fold needs
-bodies, and no header, salt or object of each event. Leaves out the sources of the events
-(`sealed_events` for segments, `recent_events` for batches in memory).
+bodies, and no header, salt or object of each event. Owns the decoded bodies of a piece. Leaves out
+the sources of the events (`sealed_events` for segments, `recent_events` for batches in memory).
 """
 
-from bisect import bisect_left
+from abc import ABC, abstractmethod
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from operator import attrgetter
-from typing import NamedTuple, Protocol, overload
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, overload
 
 from .events import (
     UNDECODABLE,
@@ -19,6 +20,7 @@ from .events import (
     Scope,
     decoders,
     lifted_by,
+    once,
 )
 
 
@@ -41,30 +43,80 @@ class TypeColumns(NamedTuple):
         return TypeColumns(self.places[part], self.scopes[part], self.bodies[part], hashed)
 
 
-class EventPiece(Protocol):
-    """Consecutive events of one source, which never change."""
+class Span(Protocol):
+    """Events ``low`` to before ``stop`` of a batch."""
 
     @property
-    def first_seq(self) -> int: ...
+    def first_seq(self) -> int:
+        """The first event of the batch."""
+        ...
+
     @property
-    def count(self) -> int: ...
+    def recorded(self) -> int: ...
     @property
+    def low(self) -> int: ...
+    @property
+    def stop(self) -> int: ...
+
+
+SpanType = TypeVar("SpanType", bound=Span)
+
+
+class EventPiece(ABC, Generic[SpanType]):
+    """Consecutive events of spans of one source, which never change.
+
+    - The bodies of a type are decoded at once, for the first reader of that type.
+    """
+
+    def __init__(self, spans: Sequence[SpanType]) -> None:
+        """Take spans that follow each other."""
+        self.first_seq = spans[0].first_seq + spans[0].low
+        self._spans = spans
+        self._starts = [0]
+        for span in spans:
+            self._starts.append(self._starts[-1] + span.stop - span.low)
+        self.count = self._starts[-1]
+        self._columns: dict[str, TypeColumns] = {}
+
+    @once
+    @abstractmethod
     def types(self) -> list[str]:
         """The type of each event."""
-        ...
 
-    @property
+    @once
     def recorded(self) -> list[int]:
         """The time of each event."""
-        ...
+        times: list[int] = []
+        for span in self._spans:
+            times += [span.recorded] * (span.stop - span.low)
+        return times
 
     def event(self, place: int) -> Event:
         """Return the event at a place from 0."""
-        ...
+        number = bisect_right(self._starts, place) - 1
+        span = self._spans[number]
+        event = self._event(place, span, span.low + place - self._starts[number])
+        columns = self._columns.get(self.types[place]) if self._columns else None
+        if columns is not None:
+            at = bisect_left(columns.places, place)
+            parts = vars(event)
+            parts["scope"], parts["body"] = columns.scopes[at], columns.bodies[at]
+        return event
 
     def columns(self, name: str) -> TypeColumns:
         """Return the events of a type, with their bodies. Raises `Corrupt` for a payload."""
-        ...
+        columns = self._columns.get(name)
+        if columns is None:
+            columns = self._columns[name] = self._decoded(name)
+        return columns
+
+    @abstractmethod
+    def _event(self, place: int, span: SpanType, index: int) -> Event:
+        """Return the event at a place, which is that at ``index`` of the batch of a span."""
+
+    @abstractmethod
+    def _decoded(self, name: str) -> TypeColumns:
+        """Return the events of a type, decoded in one pass if possible."""
 
 
 class ColumnarEvents(Sequence[Event]):
@@ -72,13 +124,13 @@ class ColumnarEvents(Sequence[Event]):
 
     __slots__ = ("_first", "_piece", "_stop")
 
-    def __init__(self, piece: EventPiece, first: int, stop: int) -> None:
+    def __init__(self, piece: EventPiece[Any], first: int, stop: int) -> None:
         self._piece = piece
         self._first = first
         self._stop = stop
 
     @classmethod
-    def of(cls, piece: EventPiece) -> "ColumnarEvents":
+    def of(cls, piece: EventPiece[Any]) -> "ColumnarEvents":
         """Return all events of a piece."""
         return cls(piece, 0, piece.count)
 

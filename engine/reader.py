@@ -26,7 +26,7 @@ from .format.toc import Ref, Toc
 from .integrity import Tree, chain_start, chain_through, commitment_of, hash_bytes, leaf_of
 from .late import late
 from .recovery import rebuild_toc
-from .sealed_events import BatchSpan, sealed_events
+from .sealed_events import BatchSpan, SealedPiece
 from .segment_index import BatchRow, ColumnKey
 from .segment_reader import I64, U8, Segment
 from .segment_writer import columns_of
@@ -524,7 +524,7 @@ def _whole_sequence(
 ) -> ColumnarEvents | None:
     """Return the events of spans, or None if a block of the source does not verify."""
     try:
-        return sealed_events(source, first_own, spans)
+        return ColumnarEvents.of(SealedPiece(source, first_own, spans))
     except Corrupt:
         return None
 

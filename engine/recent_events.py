@@ -4,11 +4,10 @@ Owns `RecentPiece`, the source of `ColumnarEvents` in the batches that a handle 
 the choice between columns and single events. Leaves out the list of batches (`recent`).
 """
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from .columnar_events import ColumnarEvents, TypeColumns, decoded, lifted, places_of
+from .columnar_events import ColumnarEvents, EventPiece, TypeColumns, decoded, lifted, places_of
 from .errors import Corrupt
 from .events import Erased, Event, EventBody, PutFrame, Scope, kind_named, once
 from .recent import RecentBatch
@@ -25,59 +24,27 @@ class RecentSpan(NamedTuple):
     """Events ``low`` to before ``stop`` of a batch in memory."""
 
     held: RecentBatch
+    first_seq: int
+    recorded: int
     low: int
     stop: int
 
 
-class RecentPiece:
+class RecentPiece(EventPiece[RecentSpan]):
     """The events of consecutive spans."""
 
-    def __init__(self, spans: Sequence[RecentSpan]) -> None:
-        self._spans = spans
-        held, low, _ = spans[0]
-        self.first_seq = held.batch.first_seq + low
-        self._starts = [0]
+    @once
+    def types(self) -> list[str]:
         types: list[str] = []
-        for held, low, stop in spans:
-            self._starts.append(self._starts[-1] + stop - low)
+        for held, _, _, low, stop in self._spans:
             if held.have_bodies:
                 types += [_PUT] * (stop - low)
             else:
                 types += [wire.type for wire in held.events[low:stop]]
-        self.types = types
-        self.count = len(types)
-        self._columns: dict[str, TypeColumns] = {}
+        return types
 
-    @property
-    def recorded(self) -> list[int]:
-        """The time of each event."""
-        return self._times
-
-    @once
-    def _times(self) -> list[int]:
-        times: list[int] = []
-        for held, low, stop in self._spans:
-            times += [held.batch.recorded] * (stop - low)
-        return times
-
-    def event(self, place: int) -> Event:
-        """Return the event at a place from 0."""
-        number = bisect_right(self._starts, place) - 1
-        held, low, _ = self._spans[number]
-        event = held.event(low + place - self._starts[number])
-        columns = self._columns.get(event.type)
-        if columns is not None:
-            at = bisect_left(columns.places, place)
-            parts = vars(event)
-            parts["scope"], parts["body"] = columns.scopes[at], columns.bodies[at]
-        return event
-
-    def columns(self, name: str) -> TypeColumns:
-        """Return the events of a type, with their bodies."""
-        columns = self._columns.get(name)
-        if columns is None:
-            columns = self._columns[name] = self._decoded(name)
-        return columns
+    def _event(self, place: int, span: RecentSpan, index: int) -> Event:
+        return span.held.event(index)
 
     def _decoded(self, name: str) -> TypeColumns:
         scopes: list[Scope | None] = []
@@ -100,7 +67,7 @@ class RecentPiece:
 
 def _indices_of(name: str, span: RecentSpan) -> Sequence[int]:
     """Return the indices in its batch of the events of a span that have a type."""
-    held, low, stop = span
+    held, _, _, low, stop = span
     if held.have_bodies:
         return range(low, stop) if name == _PUT else ()
     return [index for index in range(low, stop) if held.events[index].type == name]
@@ -152,10 +119,10 @@ def recent_runs(
                 room = size
             yield from read(at, batch.first_seq - 1)
             at = batch.first_seq
-        stop = min(last, batch.last_seq) + 1
+        base, stop = batch.first_seq, min(last, batch.last_seq) + 1
         while at < stop:
             end = min(stop, at + room)
-            spans.append(RecentSpan(held, at - batch.first_seq, end - batch.first_seq))
+            spans.append(RecentSpan(held, base, batch.recorded, at - base, end - base))
             room -= end - at
             at = end
             if not room:

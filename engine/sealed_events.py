@@ -5,12 +5,11 @@ Leaves out events with a vector, whose payloads a segment stores without a hash,
 ring; readers yield lists of these.
 """
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
-from .columnar_events import ColumnarEvents, TypeColumns, decoded, lifted, places_of
+from .columnar_events import EventPiece, TypeColumns, decoded, lifted, places_of
 from .events import Event, EventHeader, kind_named, once
 from .segment_reader import Segment
 
@@ -26,40 +25,26 @@ class BatchSpan(NamedTuple):
     stop: int
 
 
-class SealedPiece:
+class SealedPiece(EventPiece[BatchSpan]):
     """The events of consecutive spans, which are own events of a segment or of a spill."""
 
     def __init__(self, source: Segment, first_own: int, spans: Sequence[BatchSpan]) -> None:
+        """Read the spans, the first from own event ``first_own`` on.
+
+        Raises:
+            Corrupt: a block of the source does not verify.
+        """
+        super().__init__(spans)
         self._source = source
         self._first_own = first_own
-        self._spans = spans
-        self.first_seq = spans[0].first_seq + spans[0].low
-        self.starts = [0]
-        for span in spans:
-            self.starts.append(self.starts[-1] + span.stop - span.low)
-        self.count = self.starts[-1]
-        stop = first_own + self.count
-        self.types = source.types(first_own, stop)
         # Read at once, so that damage shows before any event is used.
-        self._stored = source.stored(first_own, stop)
-        self._columns: dict[str, TypeColumns] = {}
-
-    @property
-    def recorded(self) -> list[int]:
-        """The time of each event."""
-        return self._times
+        self._stored = source.stored(first_own, first_own + self.count)
 
     @once
-    def _times(self) -> list[int]:
-        times: list[int] = []
-        for span in self._spans:
-            times += [span.recorded] * (span.stop - span.low)
-        return times
+    def types(self) -> list[str]:
+        return self._source.types(self._first_own, self._first_own + self.count)
 
-    def event(self, place: int) -> Event:
-        number = bisect_right(self.starts, place) - 1
-        span = self._spans[number]
-        index = span.low + place - self.starts[number]
+    def _event(self, place: int, span: BatchSpan, index: int) -> Event:
         own_event = self._first_own + place
         source = self._source
         name, version, causation = source.kind_of(own_event)
@@ -73,25 +58,12 @@ class SealedPiece:
             span.batch_size,
             causation,
         )
-        erased = source.erased(own_event)
-        if erased is not None:
+        if source.has_erased and (erased := source.erased(own_event)) is not None:
             return Event(header, None, None, erased)
         event = Event(header, self._stored.salt(own_event), self._stored.payloads[place])
-        parts = vars(event)
         if source.has_attachments:
-            parts["held"] = partial(source.attachments_of, own_event)
-        columns = self._columns.get(name)
-        if columns is not None:
-            at = bisect_left(columns.places, place)
-            parts["scope"], parts["body"] = columns.scopes[at], columns.bodies[at]
+            vars(event)["held"] = partial(source.attachments_of, own_event)
         return event
-
-    def columns(self, name: str) -> TypeColumns:
-        """Return the events of a type, with their bodies."""
-        columns = self._columns.get(name)
-        if columns is None:
-            columns = self._columns[name] = self._decoded(name)
-        return columns
 
     def _decoded(self, name: str) -> TypeColumns:
         places = places_of(name, self.types)
@@ -122,12 +94,3 @@ class SealedPiece:
         for span in self._spans:
             bases += [span.first_seq - 1] * (span.stop - span.low)
         return bases if len(places) == self.count else [bases[place] for place in places]
-
-
-def sealed_events(source: Segment, first_own: int, spans: Sequence[BatchSpan]) -> ColumnarEvents:
-    """Return the events of consecutive spans; the first is own event ``first_own``.
-
-    Raises:
-        Corrupt: a block of the segment does not verify.
-    """
-    return ColumnarEvents.of(SealedPiece(source, first_own, spans))

@@ -142,6 +142,8 @@ class Segment:
         )
         self._causations = dict(index.causations)
         self._erased = dict(index.erased)
+        self.has_erased = bool(self._erased)
+        """True if any event was erased."""
         self._cut_firsts = [row.first for row in index.cuts]
         self._check_shape()
         self.size_bytes = _INDEX_COPIES * self._index_size + _ROW_SIZE * (
@@ -313,11 +315,6 @@ class Segment:
     def erased(self, own_event: int) -> bytes | None:
         """Return the commitment of an erased event, or None."""
         return self._erased.get(own_event)
-
-    @property
-    def has_erased(self) -> bool:
-        """True if the segment has an erased event."""
-        return bool(self._erased)
 
     @property
     def is_cut(self) -> bool:
