@@ -18,7 +18,7 @@ the log and the model. A finding names its rule:
 - O9 time travel: past states equal those of an independent fold (`past_states`);
 - O10 a restored projection equals a replayed projection (`stories.store_stories`);
 - O14 bounds: opening takes few operations, a poisoned handle none (`campaign`);
-- O15 a recovered store accepts writes, and may crash again (`stories.second_crash`);
+- O15 a recovered store accepts writes, and may crash again (tests/crash);
 - O16 determinism: the same seed gives the same traces;
 - O17 accounting: an error has an injected fault behind it (tests/crash).
 

@@ -8,8 +8,7 @@ from typing import Final
 
 from ..crash_states.states import Plan
 from ..judging.campaign import Campaign
-from ..stories.engine_workloads import fresh_image, record
-from ..stories.second_crash import recover
+from ..stories.engine_workloads import append_long, fresh_image, record, recover
 from .mutate import Edit, Plant
 
 SMOKE_PLAN: Final = Plan(exhaustive=1_024, samples=24, tears=48, pair_drops=24)
@@ -52,5 +51,6 @@ def canary() -> str:
 
 
 def _first_failure() -> str | None:
-    failures = Campaign(recover, SMOKE_PLAN, failures_max=1).check(record(("long",))).failures
+    story = record(("long",), alphabet={"long": append_long})
+    failures = Campaign(recover, SMOKE_PLAN, failures_max=1).check(story).failures
     return str(failures[0].finding) if failures else None

@@ -1,37 +1,26 @@
 """Short programs over the real engine, recorded on the simulated disk.
 
-Owns the alphabet of operations, all sequences up to a length over it, and turning a run into a
-`Story`: its trace, and the model of the events written. Short sequences find most bugs: CrashMonkey
-(OSDI 2018) found nearly all of its bugs with three operations or fewer.
+Owns the process that runs them, its recovery, and turning a run into a `Story`: its trace, and the
+model of the events written. Leaves out the other operations (tests/crash).
 """
 
 import random
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
-from itertools import pairwise, product
-from typing import Any
+from functools import cache
+from itertools import pairwise
 
-import numpy as np
-
-from cerata.engine.backup import back_up
-from cerata.engine.compact import Retention, Steps
-from cerata.engine.compact import compact as compact_log
-from cerata.engine.errors import Locked
-from cerata.engine.events import DeleteFrame, Draft, Erase, PutFrame, PutTag, SupersedeFrame
-from cerata.engine.file import Flip, StateDraft
+from cerata.engine.events import Draft, PutFrame
 from cerata.engine.format.extent import ExtentKind
-from cerata.engine.format.toc import LedgerEntry, Toc
 from cerata.engine.head import Appended
 from cerata.engine.log import Log
 from cerata.engine.open import open_log
 from cerata.engine.storage import Buffer, Storage
-from cerata.replay.fold import silent
 
-from ..crash_states.operations import AnyOperation, Mark, Name
+from ..crash_states.operations import SECTOR, AnyOperation, Mark, Name
 from ..judging.campaign import Story
 from ..judging.model import Model, ModelBatch, ModelEvent
+from ..judging.oracle import Finding
 from ..judging.wire_check import Written, check_written
 from ..simulation.disk import SimulatedDisk, SimulatedProcess
 from ..simulation.simulated_world import World
@@ -150,8 +139,32 @@ def open_in_world(
     )
 
 
+def recover(world: World, process: SimulatedProcess, path: str) -> Log:
+    """Open a crashed file for writing, and check the bytes that recovery set aside.
+
+    Raises:
+        Finding: recovery cut bytes and did not set them aside, or set other bytes aside.
+    """
+    log = open_in_world(world, process, path)
+    report = log.report
+    if report.cut_bytes and report.cut_offset is not None:
+        quarantine = log.toc().quarantine
+        if not quarantine or quarantine[-1].length < report.cut_bytes:
+            raise Finding("O4", f"{report.cut_bytes} bytes were cut and not set aside")
+        # Recovery zeroes the first sector of the tail; the rest is still in the ring to compare
+        # with. Read through the file, so that a `Reading` records this read too.
+        start = report.cut_offset + SECTOR
+        stop = report.cut_offset + report.cut_bytes
+        body = log.file.read_extent(quarantine[-1], ExtentKind.QUARANTINE)
+        if start < stop <= log.page.ring_end:
+            cut = log.file.file.read_at(start, stop - start)
+            if body[-len(cut) :] != cut:
+                raise Finding("O4", "the bytes set aside are not the bytes that were cut")
+    return log
+
+
 @cache
-def _text(size: int, seed: int) -> str:
+def text_of(size: int, seed: int) -> str:
     """Return text that does not compress to almost nothing."""
     return random.Random(seed).randbytes(size // 2).hex()
 
@@ -168,177 +181,10 @@ def append_small(session: Session) -> None:
 
 def append_long(session: Session) -> None:
     """One event over four sectors, so that it can be torn between them."""
-    session.append([frame(_text(1_600, len(session.written)))])
-
-
-def append_batch(session: Session) -> None:
-    """Three events in one batch, with maps, a key and a reference."""
-    count = len(session.written)
-    tag = PutTag(tag=f"t{count}", at=0)
-    metadata = {"z": 1, "a": {"y": [1, 2.5, None], "b": True}, "m": "text"}
-    session.append(
-        [
-            Draft(PutFrame(text="doc", metadata=metadata), actor="agent"),
-            Draft(PutFrame(text=_text(300, count), parent=-1), causation=-1),
-            Draft(tag, scope=(("tenant", "default"), ("run_id", count)), correlation="c"),
-        ],
-        key=f"key {count}",
-    )
-
-
-def append_quarter(session: Session) -> None:
-    """Just under a quarter of the ring: a few of them wrap around it."""
-    session.append([frame(_text(14_000, len(session.written)))])
-
-
-def append_large(session: Session) -> None:
-    """More than a quarter of the ring: the payload goes to a separate extent."""
-    session.append([frame(_text(20_000, len(session.written)))])
-
-
-def delete(session: Session) -> None:
-    """Close the newest frame; an event like any other to the log."""
-    session.append([Draft(DeleteFrame(frame=max(1, session.log.head.seq)))])
-
-
-def supersede(session: Session) -> None:
-    """A new frame in an old frame's place: two events that refer to each other in one batch."""
-    old = max(1, session.log.head.seq)
-    session.append([frame(f"instead of {old}"), Draft(SupersedeFrame(old=old, new=-1))])
-
-
-def tag(session: Session) -> None:
-    """Name the head."""
-    name = f"tag{len(session.written)}"
-    session.append([Draft(PutTag(tag=name, at=session.log.head.seq))])
-
-
-def seal(session: Session) -> None:
-    """Move the ring's events into a segment."""
-    session.settle(session.log.seal)
-
-
-def grow(session: Session) -> None:
-    """Seal, and continue in a new ring behind the data."""
-    session.settle(partial(session.log.seal, ring_bytes=RING_SIZE))
-
-
-def checkpoint(session: Session) -> None:
-    """Seal, and publish a projection's chunk with its entry, as a store's checkpoint does."""
-    session.settle(partial(publish, session.log))
-
-
-def publish(log: Log) -> None:
-    """Seal, and save one chunk of a projection."""
-    head = log.head.seq
-
-    def build(flip: Flip, _toc: Toc) -> dict[str, dict[str, Any]]:
-        chunk = flip.add(ExtentKind.CHUNK, b"state" * 100, 1, head)
-        ledger = [LedgerEntry(head, bytes(32))]
-        states = {
-            # The second shares manifest and ledger with the first.
-            "model/1": StateDraft(head, bytes(32), [[chunk]], ledger),
-            "model/2": StateDraft(head, bytes(32), [[chunk]], ledger),
-        }
-        return {key: saved.to_entry() for key, saved in flip.add_states(states).items()}
-
-    log.publish_projections(build)
-
-
-def backup(session: Session) -> None:
-    """Copy the log into a new file, which is complete once it has its name."""
-    path = f"copy{len(session.copies)}.cera"
-    back_up(session.log, path)
-    session.copies[path] = session.world.disk.names[path].number
-    session.acknowledge(session.log.head.seq, path)
-
-
-def compact(session: Session) -> None:
-    """Put a copy without dead space in the place of the file, unless another process does."""
-    with suppress(Locked):
-        compact_log(session.log, _steps(lambda: None))
-        session.acknowledge(session.log.head.seq)
-
-
-def prune(session: Session) -> None:
-    """Compact the file, and give up the contents of its first event."""
-    if not session.log.head.seq or session.pruned:
-        compact(session)
-        return
-    session.before = model_of(session.world, session.written)
-    draft = Draft(Erase(targets=((1, 1),), reason="retention", horizon=1))
-    retention = Retention(np.array([1]), (draft,))
-    session.written.append(Written((draft,)))
-    session.pruned.add(1)
-    compact_log(session.log, _steps(lambda: retention))
-    session.pruned_file = session.world.disk.names[PATH].number
-    session.acknowledge(session.log.head.seq)
-
-
-def _steps(retain: Callable[[], Retention | None]) -> Steps:
-    # Short stories leave little dead space; without a swap a crash would have nothing to hit.
-    return Steps(retain, publish, silent, lambda: False, any_size=True)
-
-
-def read(session: Session) -> None:
-    """Another process opens for reading and reads all events, which must stay."""
-    reader = session.world.disk.process()
-    # A reader syncs before it returns events: its syncs count for all writers.
-    storage = None if session.monitor is None else session.monitor.storage(reader)
-    log = open_log(PATH, mode="r", environment=session.world.environment(reader, storage))
-    count = sum(1 for _ in log.read())
-    session.acknowledge(count)
-    log.close()
-    reader.kill()
-
-
-def reopen(session: Session) -> None:
-    """Close cleanly and open again."""
-    session.settle(session.log.close)
-    session.end()
-    session.open()
-
-
-def kill(session: Session) -> None:
-    """Die without closing, and open in a new process."""
-    session.end()
-    session.open()
-
-
-def clock_back(session: Session) -> None:
-    """The clock is set back by an hour; recorded times must rise all the same."""
-    session.world.clock.elapsed_us -= 3_600_000_000
+    session.append([frame(text_of(1_600, len(session.written)))])
 
 
 Act = Callable[[Session], None]
-ALPHABET: dict[str, Act] = {
-    "small": append_small,
-    "long": append_long,
-    "batch": append_batch,
-    "large": append_large,
-    "delete": delete,
-    "supersede": supersede,
-    "tag": tag,
-    "seal": seal,
-    "grow": grow,
-    "checkpoint": checkpoint,
-    "backup": backup,
-    "compact": compact,
-    "prune": prune,
-    "read": read,
-    "reopen": reopen,
-    "kill": kill,
-}
-"""The operations of sequences."""
-
-EXTRA: dict[str, Act] = {"quarter": append_quarter, "clock back": clock_back}
-"""Operations of the longer stories only."""
-
-
-def sequences(length_max: int) -> Iterator[tuple[str, ...]]:
-    """Yield all sequences of operations, short sequences first."""
-    for length in range(1, length_max + 1):
-        yield from product(ALPHABET, repeat=length)
 
 
 @cache
@@ -417,20 +263,18 @@ def _files_at_path(trace: Sequence[AnyOperation], last: int) -> list[tuple[int, 
     return [(1, 0), *files] if files else [(last, 0)]
 
 
-def fresh_world() -> World:
-    """Return a world with an empty store in it."""
-    return world_of(fresh_image())
-
-
 def record(
     acts: Sequence[str],
     *,
+    alphabet: Mapping[str, Act],
     sync: str | int = "commit",
     monitor: OrderingMonitor | None = None,
     seed: int = 0,
     start: Start | None = None,
 ) -> Story:
     """Run operations on a store, by default an empty store, and return their story.
+
+    ``alphabet`` has the operations by name.
 
     Raises:
         Finding: the undisturbed run already differs from the appended batches.
@@ -440,7 +284,7 @@ def record(
     session = Session(world, monitor, sync, [*start.written])
     for number, name in enumerate(acts, start=1):
         world.disk.step = f"{number}:{name}"
-        (ALPHABET | EXTRA)[name](session)
+        alphabet[name](session)
     name = " ".join(acts) + ("" if sync == "commit" else f" (sync={sync})")
     model = model_of(world, session.written, session.pruned)
     story = story_in(world, model, name, base=start.image, acked=start.acked)
@@ -451,32 +295,6 @@ def record(
     )
     copies = tuple(map(session.judged, (*story.copies, *backups)))
     return replace(session.judged(story), copies=copies)
-
-
-def record_creation(*, monitor: OrderingMonitor | None = None) -> Story:
-    """Create a store and append one event: the trace from the first byte on."""
-    world = World(seed=2)
-    session = Session(world, monitor)
-    append_small(session)
-    story = story_in(world, model_of(world, session.written), "creation")
-    session.process.kill()
-    return story
-
-
-STORIES: tuple[tuple[tuple[str, ...], str | int], ...] = (
-    (("quarter",) * 6, "commit"),
-    (("quarter", "small", "long", "kill") * 2, "commit"),
-    (("small", "long", "small", "small"), 1 << 20),
-    (("long", "small", "batch", "seal", "small"), 1 << 20),
-    (("small", "long", "reopen", "batch"), "always"),
-    (("small", "clock back", "small", "kill", "clock back", "batch"), "commit"),
-    (
-        ("quarter", "grow", "quarter", "quarter", "quarter", "kill", "grow", "large", "small"),
-        "commit",
-    ),
-    (("small", "grow", "long", "small", "grow", "small"), 1 << 20),
-)
-"""Longer stories and their sync policies: around the ring, unsynced groups, proofs, the clock."""
 
 
 def model_of(world: World, written: Sequence[Written], pruned: Collection[int] = ()) -> Model:

@@ -28,8 +28,7 @@ from ..simulation.disk import SimulatedProcess
 from ..simulation.file_layout import FileGeometry
 from ..simulation.simulated_world import World
 from ..simulation.write_order_monitor import OrderingMonitor
-from .engine_workloads import PATH, model_from, story_in, world_of
-from .second_crash import recover
+from .engine_workloads import PATH, model_from, recover, story_in, world_of
 from .workload import COMMON, RING_BYTES, Workload
 
 

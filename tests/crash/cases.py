@@ -19,8 +19,7 @@ from cerata.fault_injection.cases import Case, decode_case, replay_case
 from cerata.fault_injection.judging.campaign import Opener
 from cerata.fault_injection.judging.oracle import Finding
 from cerata.fault_injection.stories.agent import Agent
-from cerata.fault_injection.stories.engine_workloads import PATH
-from cerata.fault_injection.stories.second_crash import read_only, recover
+from cerata.fault_injection.stories.engine_workloads import PATH, recover
 from cerata.fault_injection.stories.store_stories import Judge
 from cerata.fault_injection.stories.workload import Workload
 
@@ -29,6 +28,7 @@ from .failed_syncs import FailedSyncCase, replay_failed_sync
 from .interleaving_cases import MeetingCase, replay_meeting
 from .interleavings import Violation
 from .runs import Runs
+from .second_crash import read_only
 from .talks import Talks
 
 AnyCase: TypeAlias = "Case | MeetingCase | FailedSyncCase"

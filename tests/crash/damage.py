@@ -22,10 +22,11 @@ from cerata.fault_injection.stories.engine_workloads import (
     Start,
     append_small,
     fresh_image,
-    record,
+    recover,
     world_of,
 )
-from cerata.fault_injection.stories.second_crash import recover
+
+from .operations import record
 
 
 class Damage(NamedTuple):

@@ -14,17 +14,12 @@ from cerata.fault_injection.judging.oracle import Finding
 from cerata.fault_injection.mutation.mutate import Plant
 from cerata.fault_injection.simulation.file_layout import FileGeometry
 from cerata.fault_injection.simulation.write_order_monitor import OrderingMonitor
-from cerata.fault_injection.stories.engine_workloads import (
-    STORIES,
-    fresh_image,
-    record,
-    record_creation,
-    sequences,
-)
-from cerata.fault_injection.stories.second_crash import live_on, recover
+from cerata.fault_injection.stories.engine_workloads import fresh_image, recover
 
 from .damage import DAMAGE, Damage
 from .interleavings import LIVES, Meeting, explore_meeting
+from .operations import STORIES, record, record_creation, sequences
+from .second_crash import live_on
 from .sweeps.invariants import PROMISES
 
 _QUICK_PLAN: Final = Plan(exhaustive=128, samples=12, tears=24, pair_drops=12)

@@ -22,14 +22,14 @@ from cerata.fault_injection.judging.campaign import Campaign, Memory, Story
 from cerata.fault_injection.simulation.file_layout import FileGeometry
 from cerata.fault_injection.simulation.write_order_monitor import OrderingMonitor
 from cerata.fault_injection.stories.agent import Agent
-from cerata.fault_injection.stories.engine_workloads import ALPHABET, EXTRA, record, world_of
-from cerata.fault_injection.stories.second_crash import recover
+from cerata.fault_injection.stories.engine_workloads import recover, world_of
 from cerata.fault_injection.stories.store_stories import prepared_image, record_workload
 from cerata.memory.store import open_store
 
 from .damage import final_image
 from .initial_states import STARTS, start_named
 from .interleavings import MEETINGS
+from .operations import ALPHABET, EXTRA, record
 from .schedule import explore
 
 HASH_SEEDS: Final = ("1", "2")

@@ -22,13 +22,14 @@ from cerata.fault_injection.stories.engine_workloads import (
     PATH,
     RING_SIZE,
     fresh_image,
-    fresh_world,
     model_from,
     story_in,
 )
 from cerata.memory.store import Store, open_store
 from cerata.memory.values.options import OpenOptions
 from cerata.retrieval.chunking import split_passages
+
+from .operations import fresh_world
 
 URI: Final = "notes/plan.md"
 

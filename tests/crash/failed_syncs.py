@@ -24,19 +24,18 @@ from cerata.fault_injection.judging.model import ModelEvent
 from cerata.fault_injection.judging.oracle import Finding
 from cerata.fault_injection.simulation.simulated_world import World
 from cerata.fault_injection.stories.engine_workloads import (
-    ALPHABET,
-    EXTRA,
     PATH,
     Session,
     Start,
     append_small,
     model_from,
+    recover,
     story_in,
     world_of,
 )
-from cerata.fault_injection.stories.second_crash import recover
 
 from .initial_states import start_named
+from .operations import ALPHABET, EXTRA
 
 FAILING_PLAN: Final = Plan(
     models=Models.SECTORS | Models.TORN, exhaustive=64, samples=8, tears=8, pair_drops=4

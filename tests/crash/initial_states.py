@@ -1,6 +1,6 @@
 """The stores that short stories start from: each is near an edge that an empty store is far from.
 
-Owns the set-ups by name. Leaves out the stories themselves (`engine_workloads`).
+Owns the set-ups by name. Leaves out the stories themselves (`operations`).
 """
 
 from collections.abc import Callable, Mapping
@@ -10,16 +10,15 @@ from typing import Final
 from cerata.engine.format.page import RING_OFFSET
 from cerata.fault_injection.crash_states.operations import SECTOR, Write
 from cerata.fault_injection.stories.engine_workloads import (
-    ALPHABET,
-    EXTRA,
     PATH,
     RING_SIZE,
     Session,
     Start,
     frame,
     fresh_image,
-    fresh_world,
 )
+
+from .operations import ALPHABET, EXTRA, fresh_world
 
 
 def _after(*acts: str) -> Start:

@@ -1,7 +1,7 @@
 """The processes that meet on one store, and every schedule of each meeting with its crash states.
 
 Owns the meetings, and their exploration. ``OPERATIONS`` are all meetings of three operations: one
-of each of two writers, from the alphabet of `engine_workloads`, and a reader's, on stores that are
+of each of two writers, from the alphabet of `operations`, and a reader's, on stores that are
 open already, so that they are few enough to run every schedule with two preemptions.
 ``LIVES`` are whole lives of processes, from opening to closing; in some of them a process may die.
 """
@@ -19,8 +19,7 @@ from cerata.fault_injection.crash_states.states import Plan
 from cerata.fault_injection.judging.campaign import Campaign, Memory, Story, Tally
 from cerata.fault_injection.judging.oracle import Finding
 from cerata.fault_injection.judging.tally import Counts
-from cerata.fault_injection.stories.engine_workloads import fresh_image
-from cerata.fault_injection.stories.second_crash import recover
+from cerata.fault_injection.stories.engine_workloads import fresh_image, recover
 
 from .processes import WORLDS, SharedWorld, check_told, program_of, story_of
 from .schedule import Program, Run, explore

@@ -1,7 +1,7 @@
 """Several simulated processes on one store: their programs, and the checks after any schedule.
 
 Owns the worlds that they meet in, the programs (each a few operations of the alphabet in
-`engine_workloads`, or a reader's look), and the judgement of one finished run: every
+`operations`, or a reader's look), and the judgement of one finished run: every
 acknowledgement and every read is true, and the run's trace is a `Story` whose crash states can be
 tried. Leaves out which schedules are run (`interleavings`).
 """
@@ -22,18 +22,18 @@ from cerata.fault_injection.simulation.file_layout import FileGeometry
 from cerata.fault_injection.simulation.simulated_world import World
 from cerata.fault_injection.simulation.write_order_monitor import OrderingMonitor, OrderViolation
 from cerata.fault_injection.stories.engine_workloads import (
-    ALPHABET,
     PATH,
     Acknowledgement,
     Session,
     append_small,
     fresh_image,
     model_from,
+    recover,
     story_in,
     world_of,
 )
-from cerata.fault_injection.stories.second_crash import recover
 
+from .operations import ALPHABET
 from .schedule import Actor, Program, Run
 
 _WAITS: Final = 5

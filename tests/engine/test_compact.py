@@ -27,9 +27,9 @@ from cerata.engine.memory_storage import MemoryStorage
 from cerata.engine.open import open_log
 from cerata.engine.storage import LockName, OsStorage
 from cerata.engine.verify import verify_log
-from cerata.fault_injection.stories.engine_workloads import publish
 from cerata.replay.fold import silent
 
+from ..crash.operations import publish
 from .words import PATH, Disk, blob, put, texts
 
 

@@ -15,8 +15,7 @@ from cerata.fault_injection.cases import Case, case_of
 from cerata.fault_injection.judging.campaign import Campaign, Story, Tally, Trials
 from cerata.fault_injection.mutation.canary import SMOKE_PLAN
 from cerata.fault_injection.mutation.mutate import Plant
-from cerata.fault_injection.stories.engine_workloads import fresh_image, record
-from cerata.fault_injection.stories.second_crash import recover
+from cerata.fault_injection.stories.engine_workloads import fresh_image, recover
 from cerata.fault_injection.stories.shrinking import shrink
 
 from ..crash.cases import AnyCase, encode_case, replay_saved
@@ -31,6 +30,7 @@ from ..crash.initial_states import start_named
 from ..crash.interleaving_cases import MeetingCase, shrunk_case
 from ..crash.interleavings import LIVES, MEETING_PLAN, explore_meeting
 from ..crash.mutants import BY_NAME, PLANTS
+from ..crash.operations import record
 from ..crash.sweeps.bit_rot import RotCampaign
 
 FOLDER: Final = Path(__file__).parent / "corpus"

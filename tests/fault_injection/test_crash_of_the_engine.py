@@ -13,18 +13,12 @@ from cerata.fault_injection.judging.wire_check import expected_payload
 from cerata.fault_injection.mutation.canary import SMOKE_PLAN
 from cerata.fault_injection.simulation.file_layout import FileGeometry
 from cerata.fault_injection.simulation.write_order_monitor import OrderingMonitor
-from cerata.fault_injection.stories.engine_workloads import (
-    ALPHABET,
-    PATH,
-    STORIES,
-    model_from,
-    record,
-    record_creation,
-)
-from cerata.fault_injection.stories.second_crash import live_on, read_only, recover
+from cerata.fault_injection.stories.engine_workloads import PATH, model_from, recover
 
 from ..crash.cases import replay_saved
 from ..crash.damage import final_image, leavings, rotten, strangers
+from ..crash.operations import ALPHABET, STORIES, record, record_creation
+from ..crash.second_crash import live_on, read_only
 
 
 def survives(story: Story) -> int:

@@ -8,7 +8,7 @@ from cerata.fault_injection.crash_states.states import CrashState, Plan
 from cerata.fault_injection.judging.campaign import Campaign, Story, Tally
 from cerata.fault_injection.simulation.file_layout import FileGeometry
 from cerata.fault_injection.simulation.write_order_monitor import OrderingMonitor
-from cerata.fault_injection.stories.second_crash import recover
+from cerata.fault_injection.stories.engine_workloads import recover
 from cerata.memory.ingest import document as ingest
 
 from ..crash.documents import record_documents, remember_again, sectioned

@@ -12,12 +12,12 @@ from cerata.fault_injection.judging.campaign import Campaign, Memory
 from cerata.fault_injection.judging.oracle import Finding
 from cerata.fault_injection.simulation.disk import SimulatedDisk, SimulatedProcess
 from cerata.fault_injection.simulation.simulated_world import World
-from cerata.fault_injection.stories.engine_workloads import fresh_image, record
-from cerata.fault_injection.stories.second_crash import recover
+from cerata.fault_injection.stories.engine_workloads import fresh_image, recover
 
 from ..crash.failed_syncs import FAILING_PLAN, failing_stories, sync_count
 from ..crash.initial_states import start_named
 from ..crash.mutants import BY_NAME
+from ..crash.operations import record
 from ..crash.sweeps.bit_rot import KINDS, RotCampaign, inflict
 from ..crash.sweeps.lying_syncs import LyingCampaign
 

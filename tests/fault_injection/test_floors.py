@@ -15,8 +15,8 @@ import pytest
 
 from cerata.fault_injection.crash_states.epochs import epochs
 from cerata.fault_injection.crash_states.states import Models, crash_states
-from cerata.fault_injection.stories.engine_workloads import ALPHABET, record, record_creation
 
+from ..crash.operations import ALPHABET, record, record_creation
 from ..crash.report import __main__ as report
 from ..crash.report.budgets import SHARE
 from ..crash.report.tasks import PARTS

@@ -8,10 +8,10 @@ from cerata.fault_injection.crash_states.states import Plan
 from cerata.fault_injection.judging.campaign import Campaign
 from cerata.fault_injection.simulation.file_layout import FileGeometry
 from cerata.fault_injection.simulation.write_order_monitor import OrderingMonitor
-from cerata.fault_injection.stories.engine_workloads import ALPHABET, EXTRA, record
-from cerata.fault_injection.stories.second_crash import recover
+from cerata.fault_injection.stories.engine_workloads import recover
 
 from ..crash.initial_states import STARTS, start_named
+from ..crash.operations import ALPHABET, EXTRA, record
 from ..crash.sweeps.bit_rot import ROT_PLAN, RotCampaign
 
 PLAN = Plan(exhaustive=64, samples=8, tears=8, pair_drops=8)

@@ -10,12 +10,9 @@ from cerata.fault_injection.simulation.write_order_monitor import (
     OrderingMonitor,
     OrderViolation,
 )
-from cerata.fault_injection.stories.engine_workloads import (
-    Session,
-    append_long,
-    append_small,
-    fresh_world,
-)
+from cerata.fault_injection.stories.engine_workloads import Session, append_long, append_small
+
+from ..crash.operations import fresh_world
 
 RING, RING_END, WITNESS, DATA = 8192, 16384, 16384, 16896
 

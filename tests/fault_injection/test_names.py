@@ -20,10 +20,10 @@ from cerata.fault_injection.stories.engine_workloads import (
     append_small,
     model_of,
     open_in_world,
-    record,
-    record_creation,
+    recover,
 )
-from cerata.fault_injection.stories.second_crash import recover
+
+from ..crash.operations import record, record_creation
 
 NAMES = Plan(models=Models.NAMES | Models.KILL)
 

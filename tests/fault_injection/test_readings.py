@@ -12,10 +12,11 @@ from cerata.fault_injection.judging.campaign import Campaign, Opener
 from cerata.fault_injection.mutation.canary import SMOKE_PLAN
 from cerata.fault_injection.simulation.disk import SimulatedDisk, SimulatedProcess
 from cerata.fault_injection.simulation.simulated_world import World
-from cerata.fault_injection.stories.engine_workloads import record
-from cerata.fault_injection.stories.second_crash import read_only, recover
+from cerata.fault_injection.stories.engine_workloads import recover
 
+from ..crash.operations import record
 from ..crash.report.budgets import FULL_PLAN
+from ..crash.second_crash import read_only
 
 RING_START = RING_OFFSET // SECTOR
 """The sector in which an empty store's first record will stand."""

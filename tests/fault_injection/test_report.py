@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from cerata.fault_injection.stories.engine_workloads import ALPHABET, fresh_image
+from cerata.fault_injection.stories.engine_workloads import fresh_image
 
 from ..crash.initial_states import STARTS
 from ..crash.mutants import BY_NAME
+from ..crash.operations import ALPHABET
 from ..crash.report import __main__ as report
 from ..crash.report.budgets import (
     CHANGE,

@@ -34,10 +34,10 @@ def test_the_order_of_hashes_would_be_seen(
     """The same with a workload whose texts depend on how strings are hashed."""
     (tmp_path / "sitecustomize.py").write_text(
         "from cerata.fault_injection.stories import engine_workloads as workloads\n"
-        "text = workloads._text\n"
-        "workloads._text = lambda size, seed: str(hash('x')) + text(size, seed)\n"
+        "text = workloads.text_of\n"
+        "workloads.text_of = lambda size, seed: str(hash('x')) + text(size, seed)\n"
     )
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{Path(traces.__file__).parents[3]}")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{Path(traces.__file__).parents[2]}")
     assert traces.main(["--seeds", "3"]) == 1
     assert "differs" in capsys.readouterr().out
 

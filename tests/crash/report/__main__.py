@@ -16,11 +16,11 @@ from itertools import count
 from pathlib import Path
 
 from cerata.fault_injection.mutation.canary import Blind, canary
-from cerata.fault_injection.stories.engine_workloads import ALPHABET, EXTRA
 from cerata.fault_injection.stories.parallel import run_shards
 
 from ..detection import Baselines, detect
 from ..mutants import PLANTS
+from ..operations import ALPHABET, EXTRA
 from .budgets import FULL_PLAN, GATE, SCALES, Scale, having_one_of, meetings, tasks
 from .tasks import PARTS, Result, Task, work
 

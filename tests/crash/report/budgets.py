@@ -11,11 +11,11 @@ from typing import Final, TypeAlias
 
 from cerata.fault_injection.crash_states.states import Plan
 from cerata.fault_injection.stories.agent import Agent
-from cerata.fault_injection.stories.engine_workloads import ALPHABET, EXTRA, STORIES
 from cerata.fault_injection.stories.workload import Workload
 
 from ..initial_states import STARTS
 from ..interleavings import MEETING_PLAN, MEETINGS
+from ..operations import ALPHABET, EXTRA, STORIES
 from ..runs import Runs
 from ..talks import Talks
 from .tasks import Task

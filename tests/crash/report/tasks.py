@@ -22,8 +22,7 @@ from cerata.fault_injection.judging.tally import Counts
 from cerata.fault_injection.simulation.file_layout import FileGeometry
 from cerata.fault_injection.simulation.write_order_monitor import OrderingMonitor
 from cerata.fault_injection.stories.agent import Agent
-from cerata.fault_injection.stories.engine_workloads import fresh_image, record, record_creation
-from cerata.fault_injection.stories.second_crash import live_on, read_only, recover
+from cerata.fault_injection.stories.engine_workloads import fresh_image, recover
 from cerata.fault_injection.stories.shrinking import shrink
 from cerata.fault_injection.stories.store_stories import Judge, prepared_image, record_workload
 from cerata.fault_injection.stories.workload import Workload
@@ -45,7 +44,9 @@ from ..interleavings import (
     ScheduleTally,
     explore_meeting,
 )
+from ..operations import record, record_creation
 from ..runs import Runs
+from ..second_crash import live_on, read_only
 from ..sweeps.bit_rot import ROT_PLAN, RotCampaign
 from ..sweeps.lying_syncs import LyingCampaign
 from ..talks import Talks

@@ -28,8 +28,6 @@ from cerata.fault_injection.judging.tally import SweepTally
 from cerata.fault_injection.simulation.disk import SimulatedProcess
 from cerata.fault_injection.simulation.simulated_world import World
 from cerata.fault_injection.stories.engine_workloads import (
-    ALPHABET,
-    EXTRA,
     PATH,
     RING_SIZE,
     Session,
@@ -38,6 +36,8 @@ from cerata.fault_injection.stories.engine_workloads import (
     open_in_world,
     world_of,
 )
+
+from ..operations import ALPHABET, EXTRA
 
 KINDS: Final = ("zero", "ones", "noise", "older image", "another page")
 SYNCS: Final = ("commit", "commit", "always")

@@ -21,11 +21,12 @@ from cerata.engine.errors import CerataError, OutcomeUnknown
 from cerata.engine.log import Log
 from cerata.engine.storage import OsFile, OsStorage
 from cerata.fault_injection.judging.tally import SweepTally
-from cerata.fault_injection.stories.engine_workloads import RING_SIZE, publish
+from cerata.fault_injection.stories.engine_workloads import RING_SIZE
 from cerata.memory.store import Store, open_store
 from cerata.memory.values.options import OpenOptions
 
 from ..injected_exceptions import Site, Strikes, visits
+from ..operations import publish
 from .bench import Hanging, descriptors, scratch, within
 from .handle_under_test import Subject, draft
 from .sweep_workloads import Story, by_other, killed, prepare, torn

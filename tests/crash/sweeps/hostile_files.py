@@ -30,8 +30,9 @@ from cerata.engine.salvage import salvaged_events
 from cerata.engine.verify import verify_log
 from cerata.fault_injection.judging.tally import SweepTally
 from cerata.fault_injection.simulation.simulated_world import SeededBytes, VirtualClock
-from cerata.fault_injection.stories.engine_workloads import PATH, RING_SIZE, publish
+from cerata.fault_injection.stories.engine_workloads import PATH, RING_SIZE
 
+from ..operations import publish
 from .handle_under_test import draft
 
 SECONDS_MAX = 2.0

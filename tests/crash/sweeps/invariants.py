@@ -30,7 +30,6 @@ from cerata.fault_injection.stories.engine_workloads import (
     RING_SIZE,
     frame,
     fresh_image,
-    fresh_world,
     open_in_world,
     world_of,
 )
@@ -39,6 +38,7 @@ from cerata.memory.values.options import OpenOptions
 from cerata.replay.checkpoint import chunk_refs
 
 from ..injected_exceptions import Strikes
+from ..operations import fresh_world
 from ..system_calls import SHORT, Fault, FaultySystem
 from .bench import forked
 

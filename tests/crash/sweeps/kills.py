@@ -24,8 +24,9 @@ from cerata.engine.log import Log
 from cerata.engine.open import open_log
 from cerata.engine.verify import verify_log
 from cerata.fault_injection.judging.tally import SweepTally, listed
-from cerata.fault_injection.stories.engine_workloads import RING_SIZE, publish
+from cerata.fault_injection.stories.engine_workloads import RING_SIZE
 
+from ..operations import publish
 from .bench import forked, scratch, share_of, summed
 from .handle_under_test import batches_of, draft
 

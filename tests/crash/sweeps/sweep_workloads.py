@@ -23,9 +23,10 @@ from cerata.engine.log import Log
 from cerata.engine.newest_events import BRANCH
 from cerata.engine.open import open_log
 from cerata.engine.verify import verify_log
-from cerata.fault_injection.stories.engine_workloads import RING_SIZE, publish
+from cerata.fault_injection.stories.engine_workloads import RING_SIZE
 from cerata.memory.values.options import OpenOptions
 
+from ..operations import publish
 from .handle_under_test import ACKNOWLEDGED, ReportedBatch, Subject, draft
 
 Resting = Callable[[Callable[[], None]], None]

@@ -1,60 +1,32 @@
 """After recovery from a crash: the store must accept writes, and may crash again.
 
-Owns the openers over the engine, with the checks that need its recovery report, and `live_on`:
-recover, append, kill the process, and check the crash states of that run, recovery's writes
-included.
+Owns `live_on`: recover, append, kill the process, and check the crash states of that run,
+recovery's writes included.
 """
 
 from dataclasses import replace
 
-from cerata.engine.format.extent import ExtentKind
 from cerata.engine.log import Log
 from cerata.engine.open import open_log
-
-from ..crash_states.operations import SECTOR
-from ..crash_states.readings import Readings
-from ..crash_states.states import CrashState, Plan
-from ..judging.campaign import Campaign, Failure, Story, Tally, crashed_world
-from ..judging.model import Model, ModelEvent
-from ..judging.oracle import Finding
-from ..simulation.disk import SimulatedProcess
-from ..simulation.simulated_world import World
-from .engine_workloads import (
+from cerata.fault_injection.crash_states.readings import Readings
+from cerata.fault_injection.crash_states.states import CrashState, Plan
+from cerata.fault_injection.judging.campaign import Campaign, Failure, Story, Tally, crashed_world
+from cerata.fault_injection.judging.model import Model, ModelEvent
+from cerata.fault_injection.judging.oracle import Finding
+from cerata.fault_injection.simulation.disk import SimulatedProcess
+from cerata.fault_injection.simulation.simulated_world import World
+from cerata.fault_injection.stories.engine_workloads import (
     PATH,
     Session,
     append_long,
     append_small,
     model_from,
-    open_in_world,
+    recover,
     story_in,
 )
 
 SECOND_PLAN = Plan(exhaustive=64, samples=8, tears=8, pair_drops=4)
 """The states of a second crash are sampled: each first crash has a separate set of them."""
-
-
-def recover(world: World, process: SimulatedProcess, path: str) -> Log:
-    """Open a crashed file for writing, and check the bytes that recovery set aside.
-
-    Raises:
-        Finding: recovery cut bytes and did not set them aside, or set other bytes aside.
-    """
-    log = open_in_world(world, process, path)
-    report = log.report
-    if report.cut_bytes and report.cut_offset is not None:
-        quarantine = log.toc().quarantine
-        if not quarantine or quarantine[-1].length < report.cut_bytes:
-            raise Finding("O4", f"{report.cut_bytes} bytes were cut and not set aside")
-        # Recovery zeroes the first sector of the tail; the rest is still in the ring to compare
-        # with. Read through the file, so that a `Reading` records this read too.
-        start = report.cut_offset + SECTOR
-        stop = report.cut_offset + report.cut_bytes
-        body = log.file.read_extent(quarantine[-1], ExtentKind.QUARANTINE)
-        if start < stop <= log.page.ring_end:
-            cut = log.file.file.read_at(start, stop - start)
-            if body[-len(cut) :] != cut:
-                raise Finding("O4", "the bytes set aside are not the bytes that were cut")
-    return log
 
 
 def read_only(world: World, process: SimulatedProcess, path: str) -> Log:
