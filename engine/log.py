@@ -870,7 +870,9 @@ class Log(Handle):
             return False
         if snapshot.head_seq != head_seq or state.durable < head_seq:
             return False
-        self._check_in_place()
+        # As the check begins: each read looks here.
+        if self.environment.storage.identity(self.path) != state.identity:
+            self._check_in_place()
         return state.is_current()
 
     def _look(self) -> None:

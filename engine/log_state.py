@@ -130,7 +130,10 @@ class LogState:
         Raises:
             Corrupt: the file was cut short.
         """
-        self.check_size()
+        # As the check of the size begins: each read looks here.
+        end = max(self.page.data_end, self._spills_end)
+        if not self.log_file.file.read_at(end - 1, 1):
+            self.check_size()
         pages = self.log_file.read_turned(self.pages)
         if pages != self.pages or self.page.moved:
             return False

@@ -54,4 +54,8 @@ FUNCTION_WORDS: Final = frozenset(
 
 def content_words(words: Iterable[bytes]) -> list[bytes]:
     """Return the words that are not function words, in order."""
-    return [word for word in words if word.decode() not in FUNCTION_WORDS]
+    content: list[bytes] = []
+    for word in words:
+        if word.decode() not in FUNCTION_WORDS:
+            content.append(word)
+    return content

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from cerata.projections.fulltext.analyzer import term_of, terms, word_places
@@ -84,8 +85,8 @@ def named_roles(text: str, roles: Iterable[str]) -> set[str]:
     >>> named_roles("Is it Ross's?", ["Ross Geller", "Olaf"])
     {'Ross Geller'}
     """
-    words = [*word_places(text)]
-    spelled = {word for word, _, _ in words}
+    words = word_places(text)
+    spelled = set(map(itemgetter(0), words))
     runs: dict[int, dict[tuple[str, ...], _Written]] = {}
     named: set[str] = set()
     for role in roles:

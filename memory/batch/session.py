@@ -346,7 +346,7 @@ class WriteSession:
         """
         if self.reach is not None:
             check_reach(self.reach)
-        return self.state()
+        return self._newest() if self.open_block is None else self.state()
 
     def state(self) -> Snapshot:
         """Return `snapshot` also if a scope is missing; then every read of the state raises."""

@@ -80,7 +80,7 @@ def search_facts(snapshot: Snapshot, query: str, k: int) -> list[FactHit]:
         )
     if not snapshot.facts_at.row_count:
         return []
-    matches = _FactMatches(snapshot, query, snapshot.present_us)
+    matches = _FactMatches(snapshot, query)
     hits = matches.of_named(k)
     return hits + matches.by_words(k - len(hits)) if len(hits) < k else hits
 
@@ -94,9 +94,9 @@ def relevant_facts(snapshot: Snapshot, query: str, *, where: Filter | None = Non
     Cost: a look-up for each run of words, and the postings of the words; if a fact matches, as
     `graph.search`.
     """
-    if not snapshot.facts_at.row_count:
+    if snapshot.facts_at.is_empty:
         return []
-    matches = _FactMatches(snapshot, query, snapshot.present_us, where)
+    matches = _FactMatches(snapshot, query, where)
     hits = matches.of_named(_LANE_FACTS)
     if len(hits) < _LANE_FACTS:
         hits += matches.sharing(_LANE_FACTS - len(hits))
@@ -110,7 +110,7 @@ def functional_facts(snapshot: Snapshot, query: str, k: int) -> list[FactHit]:
     """
     if not snapshot.facts_at.row_count:
         return []
-    matches = _FactMatches(snapshot, query, snapshot.present_us, functional_only=True)
+    matches = _FactMatches(snapshot, query, functional_only=True)
     return matches.of_named(k)
 
 
@@ -156,26 +156,23 @@ class _FactMatches:
         self,
         snapshot: Snapshot,
         query: str,
-        present: int,
         where: Filter | None = None,
         *,
         functional_only: bool = False,
     ) -> None:
         """Match the known facts of a snapshot.
 
-        ``present`` is the instant by which a result is called ended; ``where`` narrows the facts of
-        `of_named` and `sharing`, ``functional_only`` those of `of_named`.
+        ``where`` narrows the facts of `of_named` and `sharing`, ``functional_only`` those of
+        `of_named`.
         """
         facts = snapshot.facts_at
         self._snapshot = snapshot
         self._facts = facts
         self._query = query
-        self._present = present
-        # No clock enters the order.
-        self._last = min(present, snapshot.last_us)
         self._instant = snapshot.valid_at_us
         self._passing = None if where is None else partial(passing_rows, snapshot, where=where)
-        folded = [word.decode() for word in words(query)[:_WORDS_MAX]]
+        self._words = words(query)[:_WORDS_MAX]
+        folded = [*map(bytes.decode, self._words)]
         self._named: dict[int, list[str]] = {}
         self._older: list[int] = []
         for tenant, name in Entities(facts).entities_in(folded):
@@ -191,6 +188,11 @@ class _FactMatches:
             self._older += tenant_rows[:-_NAMED_MAX]
             for row in tenant_rows[-_NAMED_MAX:]:
                 self._named.setdefault(row, []).append(name)
+
+    @cached_property
+    def _last(self) -> int:
+        """The instant by which a fact ends late in the order, into which no clock enters."""
+        return min(self._snapshot.present_us, self._snapshot.last_us)
 
     @cached_property
     def _text(self) -> FactTextView:
@@ -221,7 +223,7 @@ class _FactMatches:
 
     def sharing(self, k: int) -> list[FactHit]:
         """Return the facts of `by_words` that share the most of the question's words of content."""
-        sought = content_words(words(self._query)[:_WORDS_MAX])
+        sought = content_words(self._words)
         text = self._snapshot.fact_text
         rows = text.sharing(self._facts, sought, self._instant, self._passing)
         if not len(rows):
@@ -256,5 +258,5 @@ class _FactMatches:
 
     def _hit(self, span: FactSpan, score: float) -> FactHit:
         named = tuple(self._named.get(span.row, ()))
-        fact = to_fact(self._facts, span, self._snapshot.basis, self._present)
+        fact = to_fact(self._facts, span, self._snapshot.basis, self._snapshot.present_us)
         return FactHit(fact, round(score, 9), named)

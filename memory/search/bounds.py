@@ -8,6 +8,7 @@ vector, and all signals. Leaves out the order of the hits (`search`) and its blo
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -32,7 +33,7 @@ class Bounds(msgspec.Struct, frozen=True):
     def cosines_of(self, hits: Sequence[Fused]) -> dict[int, float]:
         """Return the cosines of the hits that have one; see `VectorLane.cosines_of`."""
         lane = self.fusion.running.compared
-        return {} if lane is None else lane.cosines_of([hit.id for hit in hits])
+        return {} if lane is None else lane.cosines_of([*map(itemgetter(0), hits)])
 
     def within(self, hits: Sequence[Fused]) -> Sequence[Fused]:
         """Return the hits that reach the least score and the least cosine."""
@@ -83,7 +84,8 @@ class Bounds(msgspec.Struct, frozen=True):
             share = 0.0
             if lane.name in lasts:
                 last = np.asarray(lasts[lane.name].ids[-1:], np.int64)
-                share = float(lane.shares(last).shares[0])
+                rows = self.fusion.basis.rows_of(last)
+                share = float(lane.shares(last, rows).shares[0])
             if isinstance(lane, SpaceLane) and lasts.keys() - {lane.name}:
                 # A frame that another lane finds may have no vector.
                 share = max(share, lane.least)

@@ -24,8 +24,7 @@ from cerata.retrieval.ranking.fusion import (
 )
 
 if TYPE_CHECKING:
-    from cerata.projections.columnar.columns import F64, I64
-
+    from ..snapshot.basis import Basis
     from .lanes import RunningLanes
     from .rankings import RankedLanes
     from .request import SearchRequest
@@ -37,6 +36,7 @@ class Fusion:
     """The sum of the lanes and the signals of a question (`cerata.retrieval.ranking.fusion`)."""
 
     request: SearchRequest
+    basis: Basis
     running: RunningLanes
     signals: Signals | None
     ranked: RankedLanes
@@ -48,16 +48,14 @@ class Fusion:
     def fused(self, rankings: Sequence[LaneRanking], count: int) -> list[Fused]:
         """Return the best candidates of rankings by the sum of their parts."""
         ids = candidates_of(rankings)
+        rows = self.basis.rows_of(ids)
         shares: dict[str, Shares] = {}
         for lane in self.running.lanes:
-            shares[lane.name] = lane.shares(ids)
-        return fuse(ids, shares, self.weights, self.added(ids), count)
-
-    def added(self, ids: I64) -> F64:
-        """Return what the signals add to the scores of frames, (frames,)."""
-        if self.signals is None:
-            return np.zeros(len(ids))
-        return self.running.step * self.signals.sums(ids)
+            shares[lane.name] = lane.shares(ids, rows)
+        added = np.zeros(len(ids))
+        if self.signals is not None:
+            added = self.running.step * self.signals.sums(ids, rows)
+        return fuse(ids, shares, self.weights, added, count)
 
     @cached_property
     def weights(self) -> dict[str, float]:

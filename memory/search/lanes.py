@@ -71,8 +71,10 @@ class Lane(Protocol):
         """Return the best ``k`` frames among the rows of a mask, by default the current rows."""
         ...
 
-    def shares(self, ids: I64) -> Shares:
+    def shares(self, ids: I64, rows: I64) -> Shares:
         """Return how far each frame fits the question, (frames,) from 0, about 1 for a whole fit.
+
+        ``rows`` are those of the frames in the ranking.
 
         Shares are exact for any frame, ranked or not.
         """
@@ -110,17 +112,16 @@ class TextLane:
     def rank(self, k: int, among: Mask | None) -> LaneRanking:
         """Return the best ``k`` frames; scores are BM25."""
         ranked = self.asked.best(k, among)
-        return LaneRanking(self.name, self._layers.ids_at(ranked.rows), ranked.scores)
+        return LaneRanking(self.name, self._layers.basis.ids[ranked.rows], ranked.scores)
 
-    def shares(self, ids: I64) -> Shares:
+    def shares(self, ids: I64, rows: I64) -> Shares:
         """Return BM25 over that of a frame full of the words, about."""
-        rows = self._layers.rows_at(ids)
         scores = self.asked.at(rows)
         return Shares(scores / (self.asked.most or 1.0), self.asked.finds(rows, scores))
 
     def score_of(self, frame: int) -> float | None:
         """Return the BM25 of a frame, or None if the query does not find it."""
-        rows = self._layers.rows_at(np.array([frame]))
+        rows = self._layers.basis.rows_of(np.array([frame]))
         scores = self.asked.at(rows)
         return float(scores[0]) if self.asked.finds(rows, scores)[0] else None
 
@@ -146,7 +147,7 @@ class FactsLane(msgspec.Struct, frozen=True):
             scores = {frame: scores[frame] for frame in admitted}
         return LaneRanking(self.name, [*scores], [*scores.values()])
 
-    def shares(self, ids: I64) -> Shares:
+    def shares(self, ids: I64, rows: I64) -> Shares:
         """Return 1 for each frame in which a fact was read."""
         if not self.facts:
             return Shares(np.zeros(len(ids)), np.zeros(len(ids), np.bool_))
@@ -181,7 +182,7 @@ class GraphLane(msgspec.Struct, frozen=True):
             frames = layers.among(frames, layers.sought if among is None else among)
         return LaneRanking(self.name, frames, [1.0 / self.hops[frame] for frame in frames])
 
-    def shares(self, ids: I64) -> Shares:
+    def shares(self, ids: I64, rows: I64) -> Shares:
         """Return the inverse of the hops to each frame, 0 for a frame out of reach."""
         shares = np.zeros(len(ids))
         for place, frame in enumerate(ids.tolist() if self.hops else ()):
@@ -239,13 +240,17 @@ def running_lanes(snapshot: Snapshot, request: SearchRequest) -> RunningLanes:
     vectors, late, trust = vector_lanes_of(snapshot, request, text)
     weights = _weights(request, vectors, late)
     facts: list[FactHit] = []
-    if "facts" in weights and not snapshot.facts_at.is_empty:
+    has_facts = not snapshot.facts_at.is_empty
+    if "facts" in weights and has_facts:
         facts = fact_search.relevant_facts(snapshot, request.text, where=request.where)
     hops: Mapping[int, int] = {}
-    if "graph" in weights and not snapshot.facts_at.is_empty:
+    if "graph" in weights and has_facts:
         hops = near_frames.hops_to_frames(snapshot, request.text, request.where)
     able = (text, FactsLane(snapshot, facts), vectors, late, GraphLane(snapshot, hops))
-    lanes = [lane for lane in able if lane is not None and lane.name in weights]
+    lanes: list[Lane] = []
+    for lane in able:
+        if lane is not None and lane.name in weights:
+            lanes.append(lane)
     if trust is not None:
         for name in OF_VECTORS.intersection(weights):
             weights[name] *= trust.factor_of(name)

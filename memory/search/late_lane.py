@@ -191,9 +191,8 @@ class LateLane(SpaceLane):
                 factors.append((at, share))
         return factors
 
-    def shares(self, ids: I64) -> Shares:
+    def shares(self, ids: I64, rows: I64) -> Shares:
         """Return the share of each frame, as `Lane.shares`."""
-        rows = self._snapshot.layers.rows_at(ids)
         embedded = self._rows.has[rows]
         shares = np.zeros(len(rows))
         if not embedded.all():

@@ -12,6 +12,7 @@ Leaves out the lanes and their fusion (`search`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -54,10 +55,11 @@ def blocks_of(
     depth = first_depth
     while True:
         block = build(depth)
-        new = [hit for hit in block.hits if hit.id not in seen]
-        blocks.append(Block(block.rankings, new))
-        order += new
-        seen.update([hit.id for hit in new])
+        if seen:
+            block = Block(block.rankings, [hit for hit in block.hits if hit.id not in seen])
+        blocks.append(block)
+        order += block.hits
+        seen.update(map(itemgetter(0), block.hits))
         if is_enough(order) or not may_follow(block.rankings, depth):
             return blocks
         depth = LANE_HITS * _GROWTH ** len(blocks)

@@ -66,7 +66,8 @@ class RankedLanes:
         request = self._request
         layers = self._snapshot.layers
         closed = request.include_superseded or request.include_deleted
-        usual = request.where is None and not closed and not request.seeks_all_kinds
+        usual = request.where is None and not closed
+        usual = usual and (request.is_plain or not request.seeks_all_kinds)
         if usual and layers.expired is None:
             return None
         admitted = layers.admitted(

@@ -140,7 +140,7 @@ class SearchReads(Reader):
             k=k,
             mode=mode,
             profile=profiles.profile_of(profile),
-            where=requests.in_times_of_question(where, query),
+            where=None if where is None else requests.in_times_of_question(where, query),
             include_superseded=where is not None and where.include_superseded,
             include_deleted=where is not None and where.include_deleted,
             embedding=cast("Vector | None", vectors.dense),

@@ -48,7 +48,7 @@ def _without_question(result: SearchResult) -> Sequence[Fused]:
     asked = words(result.request.text)
     layers = result.snapshot.layers
     rows = layers.rows_at(np.array([hit.id for hit in result.best], np.int64))
-    are_as_long = layers.ranking.text_lengths_at(rows) == len(terms(result.request.text))
+    are_as_long = layers.ranking.text_lengths[rows] == len(terms(result.request.text))
     alike = [result.best[place].id for place in np.flatnonzero(are_as_long).tolist()]
     others = {
         frame.id

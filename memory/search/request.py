@@ -12,11 +12,23 @@ from typing import TYPE_CHECKING, Final, get_args
 
 import numpy as np
 
-from cerata.engine.arguments import expect_text, is_integer, is_number, wrong_type
+from cerata.engine.arguments import (
+    expect_text,
+    is_integer,
+    is_number,
+    is_unicode,
+    wrong_type,
+)
 from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.json_value import exact_fields
 from cerata.projections.frames.filters import Filter, check_filter, kinds_named
-from cerata.projections.fulltext.query import Query, check_size, filters_of, plain
+from cerata.projections.fulltext.query import (
+    QUESTION_SIZE_MAX,
+    Query,
+    check_size,
+    filters_of,
+    plain,
+)
 from cerata.retrieval.question_times import time_filter
 from cerata.retrieval.ranking.profile import Profile
 from cerata.retrieval.reranker import check_rerank
@@ -75,13 +87,14 @@ class SearchRequest:
 
     def __post_init__(self) -> None:
         exact_fields(self, "query", "k", "offset", "min_cosine", "floor", "rerank", *_FLAGS)
-        check_query(self.query)
-        if not is_integer(self.k) or self.k <= 0:
+        query = self.query
+        check_query(query)
+        if not (type(self.k) is int or is_integer(self.k)) or self.k <= 0:
             raise InvalidInput(
                 f"k must be a positive whole number, not {value_text(self.k)}",
                 remedy="Pass k=1 or more.",
             )
-        if not is_integer(self.offset) or self.offset < 0:
+        if not (type(self.offset) is int or is_integer(self.offset)) or self.offset < 0:
             raise InvalidInput(
                 f"offset must be a whole number from 0, not {value_text(self.offset):.60}",
                 remedy="Pass cerata.Page(offset=…) of 0 or more.",
@@ -97,14 +110,14 @@ class SearchRequest:
                 f"mode must be a search mode, not {value_text(self.mode):.60}",
                 remedy=f"Pass one of {', '.join(_MODES)}.",
             )
-        check_rerank(self.rerank)
+        if self.rerank is not None:
+            check_rerank(self.rerank)
         if self.token_weights is not None and self.token_embedding is None:
             raise InvalidInput(
                 "token_weights came without tokens",
                 remedy="Pass cerata.Vectors(tokens=…, token_weights=…), with a weight of each.",
             )
-        for name in ("min_cosine", "floor"):
-            least: float | None = getattr(self, name)
+        for name, least in (("min_cosine", self.min_cosine), ("floor", self.floor)):
             if least is not None and not is_number(least):
                 raise InvalidInput(
                     f"{name} must be a number, not {value_text(least):.60}",
@@ -115,11 +128,16 @@ class SearchRequest:
                 "min_cosine bounds cosines, and mode 'text' compares no vectors",
                 remedy="Pass mode='hybrid' or 'vector', or a least score as floor=.",
             )
-        text = self.query.strip() if isinstance(self.query, str) else ""
-        tree = plain(self.query) if isinstance(self.query, str) else self.query
-        object.__setattr__(self, "text", self.query if text else "")
+        text = ""
+        tree: Query
+        if isinstance(query, str):
+            tree = plain(query)
+            text = query if query.strip() else ""
+        else:
+            tree = query
+        object.__setattr__(self, "text", text)
         object.__setattr__(self, "tree", tree)
-        object.__setattr__(self, "is_plain", tree is not self.query)
+        object.__setattr__(self, "is_plain", tree is not query)
 
     @property
     def is_bounded(self) -> bool:
@@ -196,6 +214,8 @@ def in_times_of_question(where: Filter | None, query: object) -> Filter | None:
 
 def check_query(query: object) -> None:
     """Raise `InvalidInput` unless ``query`` is a text or a query, and not too large."""
+    if type(query) is str and len(query) <= QUESTION_SIZE_MAX and is_unicode(query):
+        return
     if not isinstance(query, str | Query):
         remedy = "Pass a question in plain language, or cerata.query('…')."
         raise wrong_type("query", "a string", query, remedy)

@@ -162,9 +162,10 @@ class SearchResult:
         # An embedder without trust in the question was not asked, and has a line of its trust.
         is_searched = self.fusion.running.vectors is not None or trust is not None
         is_searched = is_searched or request.mode == "text" or not request.text
-        obstacle = None if is_searched else self.snapshot.embedder_obstacle
-        if obstacle and "vectors" in request.profile.running:
-            notices.append(f"searched by words only: {obstacle}")
+        if not is_searched:
+            obstacle = self.snapshot.embedder_obstacle
+            if obstacle and "vectors" in request.profile.running:
+                notices.append(f"searched by words only: {obstacle}")
         if request.min_cosine is not None and "vectors" not in self.weights:
             reason = (
                 "no vectors were compared; pass cerata.Vectors(dense=…), "
@@ -270,7 +271,9 @@ class SearchResult:
         ids = rankings[lane.name].ids if lane.name in rankings else ()
         places = np.flatnonzero(np.asarray(ids, np.int64) == frame).tolist()
         score = lane.score_of(frame)
-        share = float(lane.shares(np.array([frame], np.int64)).shares[0])
+        id_alone = np.array([frame], np.int64)
+        rows = self.fusion.basis.rows_of(id_alone)
+        share = float(lane.shares(id_alone, rows).shares[0])
         weight = self.weights[lane.name]
         return explanations.LaneShare(
             lane=lane.name,

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -73,7 +74,9 @@ def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
 
 def _searched(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
     running = running_lanes(snapshot, request)
-    fusion = Fusion(request, running, signals_of(snapshot, request), RankedLanes(snapshot, request))
+    ranked = RankedLanes(snapshot, request)
+    signals = signals_of(snapshot, request)
+    fusion = Fusion(request, snapshot.layers.basis, running, signals, ranked)
     reranking = reranking_of(snapshot, request, running.late)
     return _result(snapshot, fusion, reranking, is_grouped=request.group_by == "document")
 
@@ -97,11 +100,13 @@ def _result(
     bounds = Bounds(request, fusion)
     builder = _BlockBuilder(snapshot, fusion, bounds, rerank_hits, is_grouped=is_grouped)
     blocks = builder.blocks()
-    fused = [hit for block in blocks for hit in block.hits]
+    fused = [*chain.from_iterable(map(itemgetter(1), blocks))]
     if rerank_scores is None:
-        ids = [hit.id for hit in fused[:rerank_hits]]
+        ids = [*map(itemgetter(0), fused[:rerank_hits])]
         rerank_scores = {} if reranking is None else reranking.scores_of(ids)
-    order = bounds.within(reranked(fused, rerank_scores))
+    order: Sequence[Fused] = reranked(fused, rerank_scores) if rerank_scores else fused
+    if request.is_bounded:
+        order = bounds.within(order)
 
     end = request.offset + request.k
     regrouped: _Regrouped | None = None
@@ -109,13 +114,15 @@ def _result(
         # Hits to the page's end with different texts are the best of their groups. The further
         # hits of these, which few callers read, take another order, of at least 128 hits.
         regrouped = _Regrouped(snapshot, fusion, reranking, rerank_scores)
-        if snapshot.layers.equal_contents([hit.id for hit in order[:end]]):
+        if snapshot.layers.equal_contents([*map(itemgetter(0), order[:end])]):
             return regrouped()
-    groups: Sequence[Sequence[Fused]] = ()
-    best = order[request.offset : end]
+    grouped: dict[int, Sequence[Fused]] = {}
+    shown = best = order[request.offset : end]
     if is_grouped:
         groups = builder.groups(order)[request.offset : end]
         best = [hits[0] for hits in groups]
+        grouped = {hits[0].id: hits[1:] for hits in groups}
+        shown = [*chain(*groups)]
     return SearchResult(
         snapshot=snapshot,
         request=request,
@@ -127,9 +134,9 @@ def _result(
         rerank_scores=rerank_scores,
         order=order,
         best=best,
-        grouped={hits[0].id: hits[1:] for hits in groups},
+        grouped=grouped,
         regrouped=regrouped,
-        cosines=bounds.cosines_of([*chain(*groups)] if is_grouped else best),
+        cosines=bounds.cosines_of(shown) if "vectors" in fusion.running.weights else {},
     )
 
 
@@ -198,7 +205,9 @@ class _BlockBuilder:
     def _block(self, depth: int) -> Block:
         profile = self._request.profile
         rankings = self._fusion.rankings(depth)
-        count = sum(len(ranking.ids) for ranking in rankings)
+        count = 0
+        for ranking in rankings:
+            count += len(ranking.ids)
         if depth == self._first_depth and self._first_shown is not None:
             count = min(count, self._first_shown)
         fused = self._fusion.fused(rankings, count)
@@ -207,7 +216,7 @@ class _BlockBuilder:
             self.uses.update(uses)
             factors = {frame: use.boost(profile.importance) for frame, use in uses.items()}
             fused = boosted(fused, factors)
-        self._seen.update([hit.id for hit in fused])
+        self._seen.update(map(itemgetter(0), fused))
         return Block(rankings, fused)
 
     def _may_follow(self, rankings: Sequence[LaneRanking], depth: int) -> bool:
@@ -237,7 +246,7 @@ class _BlockBuilder:
             depth *= 4
 
     def _is_enough(self, order: Sequence[Fused]) -> bool:
-        hits = self._bounds.within(order)
+        hits = self._bounds.within(order) if self._request.is_bounded else order
         if len(hits) < self._need or not self._is_grouped:
             return len(hits) >= self._need
         return len(self.groups(hits)) >= self._need

@@ -175,17 +175,16 @@ class VectorLane(SpaceLane):
         best = self._nearest(space, allowed, k)
         return LaneRanking(self.name, space.frames[best.rows].astype(np.int64), best.scores)
 
-    def scores(self, ids: I64) -> F64:
-        """Return the score of each frame, (frames,); NaN for one without a vector."""
-        rows = self._snapshot.layers.rows_at(ids)
+    def scores(self, rows: I64) -> F64:
+        """Return the score of the frame of each row, (frames,); NaN for one without a vector."""
         scores = np.full(len(rows), np.nan)
         at = np.flatnonzero(self._rows.has[rows])
         scores[at] = self._scores_at(rows[at])
         return scores
 
-    def shares(self, ids: I64) -> Shares:
+    def shares(self, ids: I64, rows: I64) -> Shares:
         """Return the share of each frame; that of the least near one of a list without a vector."""
-        scores = self.scores(ids)
+        scores = self.scores(rows)
         lack = np.isnan(scores)
         if lack.any():
             scores[lack] = self.least
@@ -193,7 +192,8 @@ class VectorLane(SpaceLane):
 
     def score_of(self, frame: int) -> float | None:
         """Return the score of a frame, or None without a vector."""
-        score = float(self.scores(np.array([frame]))[0])
+        rows = self._snapshot.layers.basis.rows_of(np.array([frame]))
+        score = float(self.scores(rows)[0])
         return None if np.isnan(score) else score
 
     def _scores_at(self, rows: I64) -> F64:

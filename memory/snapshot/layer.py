@@ -33,7 +33,11 @@ if TYPE_CHECKING:
     from cerata.projections.fulltext.turns.turn_lengths import TurnLengths
     from cerata.projections.rows.embedders import Used
     from cerata.replay.fold import Fold
+
+    from . import basis as basis_columns
+    from .basis import Basis
 else:
+    basis_columns = late("cerata.memory.snapshot.basis")
     np = late("numpy")
     turn_order_module = late("cerata.projections.columnar.turn_order")
     facts_reader = late("cerata.projections.facts.reader")
@@ -191,6 +195,11 @@ class LogLayer(Layer, frozen=True, dict=True):
         return facts_reader.FactsAt(self.folds.facts(self.n), self.n, self.reach)
 
     @once
+    def has_no_links(self) -> bool:
+        """True if no event so far created a link."""
+        return self.folds.has_no_links(self.n)
+
+    @once
     def fact_text(self) -> FactText:
         """The words of `facts`."""
         return self.folds.fact_text(self.n)
@@ -206,6 +215,13 @@ class LogLayer(Layer, frozen=True, dict=True):
         """The ranking, with the statistics of the rows that a search returns by default."""
         self.folds.check_whole(self.n)
         return self.folds.fulltext(self.n).view(self.sought, self.turns, self.last)
+
+    @once
+    def basis(self) -> Basis:
+        """The columns that questions read."""
+        frames = self.frames
+        count = len(frames.role_names)
+        return basis_columns.Basis((frames,), (self.rows,), count, self.ranking, self.turns)
 
 
 class PastLayers:

@@ -44,9 +44,12 @@ if TYPE_CHECKING:
     from cerata.projections.frames.reader import Closing, FrameRow
     from cerata.projections.fulltext.bm25 import FulltextView
 
+    from . import basis as basis_columns
     from . import pending_turns
+    from .basis import Basis
     from .pending import PendingEvent, PendingEvents
 else:
+    basis_columns = late("cerata.memory.snapshot.basis")
     pending_turns = late("cerata.memory.snapshot.pending_turns")
 
 
@@ -250,7 +253,7 @@ class Layers:
         rows = self.rows_at(ids)
         is_open = end_to_end(self.open)[rows]
         ids, rows = ids[is_open], rows[is_open]
-        words = self.ranking.text_lengths_at(rows).tolist()
+        words = self.ranking.text_lengths[rows].tolist()
         equal: dict[object, list[int]] = {}
         for layer, places, of_layer in self.by_layer(rows):
             hashes = layer.frames.text_hashes(of_layer)
@@ -534,6 +537,16 @@ class Layers:
         if self.pending is None:
             return self.base.ranking
         return self.pending.folds.fulltext().view(self.ranked, self.turns)
+
+    @once
+    def basis(self) -> Basis:
+        """The columns of all layers by row of the ranking, kept with the layer of the log."""
+        if self.pending is None:
+            return self.base.basis
+        drafts = self.all[1]
+        frames, rows = (self.base.frames, drafts.frames), (self.base.rows, drafts.rows)
+        count = len(self.base.frames.role_names)
+        return basis_columns.Basis(frames, rows, count, self.ranking, self.turns)
 
     @once
     def turns(self) -> TurnOrder | None:

@@ -376,11 +376,12 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
     def facts_at(self) -> FactsAt:
         """The facts of the log and of the transaction's drafts, without the invalid facts."""
         pending = self._pending
-        facts = self.base.facts if pending is None else self._all_facts
+        base = self.base if self._base is None else self._base
+        facts = base.facts if pending is None else self._all_facts
         if facts.is_empty:
             return facts
         has_drafts = pending is not None and pending.has_any(links_projection.LINK_EVENTS)
-        if not has_drafts and self._fold.has_no_links(self.basis):
+        if not has_drafts and base.has_no_links:
             return facts
         return facts.labelled(self.labelling) if len(self._links) else facts
 
@@ -443,7 +444,8 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
         """The words of `facts_at`."""
         pending = self._pending
         if pending is None or not pending.has_any(facts_projection.FACT_EVENTS):
-            return self.base.fact_text
+            base = self.base if self._base is None else self._base
+            return base.fact_text
         return pending.folds.fact_text()
 
     @once
@@ -714,7 +716,8 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
     def used_embedder(self) -> Used | None:
         """The embedder that the memory uses at the basis, by the newest event of the tenant."""
         if self._pending is None or not self._pending.count:
-            return self.base.used_embedder
+            base = self.base if self._base is None else self._base
+            return base.used_embedder
         rows = self.state(embedder_rows.UsedEmbedders)
         return rows.newest(self.scope, self.basis + self._pending.count)
 
@@ -722,7 +725,7 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
     def embedder_obstacle(self) -> str | None:
         """Why no question was compared with a vector, if the memory uses an embedder."""
         used = self.used_embedder
-        obstacle = self.embedders.obstacle(used)
+        obstacle = None if used is None else self.embedders.obstacle(used)
         if obstacle is None and used is not None and any(self.layers.counts()):
             return f"no frame here has a vector of {used.space!r}; embeddings.fill() adds vectors"
         return obstacle

@@ -138,8 +138,9 @@ def candidates_of(question: JudgedQuestion) -> Candidates:
     rankings = result.blocks[0].rankings
     ids = ranked_ids(rankings)
     lanes: dict[str, Shares] = {}
+    rows = result.fusion.basis.rows_of(ids)
     for lane in running.lanes:
-        shares, found = lane.shares(ids)
+        shares, found = lane.shares(ids, rows)
         # All weights are 1, so those of the lanes of vectors are how far these count.
         lanes[lane.name] = Shares(shares * running.weights[lane.name], found)
     listed = {ranking.name: np.isin(ids, np.asarray(ranking.ids, np.int64)) for ranking in rankings}

@@ -103,9 +103,13 @@ class StringTable:
     def find(self, utf8: bytes, count: int | None = None) -> int | None:
         """Return the place of a string, or None if not among the first ``count``; about 3 us."""
         hashes = self._hashes.buffer[: self.sizes.size if count is None else count]
-        for place in self._index.rows(hashes, hash_bytes64(utf8) & self._hash_mask):
-            if self.utf8(int(place)) == utf8:
-                return int(place)
+        ends, sizes = self._ends.buffer, self.sizes.buffer
+        for row in self._index.rows(hashes, hash_bytes64(utf8) & self._hash_mask):
+            place = int(row)
+            # As `utf8`, without a call: a question looks up each of its words.
+            start = ends.item(place - 1) if place else 0
+            if self._utf8.buffer[start : start + sizes.item(place)].tobytes() == utf8:
+                return place
         return None
 
     def find_all(self, pieces: Sequence[bytes], hashes: Unsigned | U64) -> dict[int, int]:

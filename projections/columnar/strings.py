@@ -45,7 +45,7 @@ class Strings:
 
     def __len__(self) -> int:
         """Return the number of settled strings."""
-        return len(self._table)
+        return self._table.sizes.size
 
     # --- adding ----------------------------------------------------------------------------------
 

@@ -4,13 +4,13 @@ Owns the directory of entities at n, derived from the facts and acts up to n. En
 tenants are never the same, even with equal names.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from ..fulltext.analyzer import folded_name, term_of
+from ..fulltext.analyzer import folded_name, terms_of
 from .entity_resolution import Act, ActRow
 from .objects import ObjectKind
 from .reader import FactsAt
@@ -133,16 +133,11 @@ class Entities:
     def _root(self, key: EntityKey) -> EntityKey:
         return key[0], self._facts.roles.root(*key)
 
-    def _named(self, folded: str, code: int | None = None) -> list[EntityKey]:
-        """Return the roots of the entities with a folded name or alias, or an exact name's code.
+    def _named(self, folded: str, codes: Iterable[int]) -> list[EntityKey]:
+        """Return the roots of the entities with the codes of names, or with a folded alias.
 
         In order of their first event.
         """
-        codes = set(self._columns.folded_names.find(folded)) if folded else set[int]()
-        if code is not None:
-            codes.add(code)
-        if not codes and not self._columns.acts.any_aliases:
-            return []
         keys = {key for name_code in codes for key in self._keys(name_code)}
         return self._roots(keys.union(self._with_alias(folded)))
 
@@ -184,7 +179,11 @@ class Entities:
     def resolve(self, name: str) -> list[str]:
         """Return the names of the entities that a name or alias denotes, by first event."""
         strings = self._columns.strings
-        roots = self._named(folded_name(name), strings.find(name))
+        folded, code = folded_name(name), strings.find(name)
+        codes = set(self._columns.folded_names.find(folded)) if folded else set[int]()
+        if code is not None:
+            codes.add(code)
+        roots = self._named(folded, codes)
         return list(dict.fromkeys(strings.text(code) for _, code in roots))
 
     def entities_in(self, words: Sequence[str]) -> list[tuple[int, str]]:
@@ -195,17 +194,22 @@ class Entities:
         """
         matches: dict[tuple[int, str], None] = {}
         empty: set[str] = set()
-        for word in words:
-            if term_of(word.encode()) is None:
+        encoded = [*map(str.encode, words)]
+        for word, term in zip(words, terms_of(encoded), strict=True):
+            if term is None:
                 empty.add(word)
         if empty == set(words):
             empty.clear()
+        # Most runs of words name nothing: one look-up decides.
+        find, any_aliases = self._columns.folded_names.find, self._columns.acts.any_aliases
         start = 0
         while start < len(words):
             for size in range(min(_NAME_WORDS_MAX, len(words) - start), 0, -1):
                 if size == 1 and words[start] in empty:
                     continue
-                roots = self._named(" ".join(words[start : start + size]))
+                folded = " ".join(words[start : start + size])
+                codes = find(folded)
+                roots = self._named(folded, codes) if codes or any_aliases else ()
                 if roots:
                     text = self._columns.strings.text
                     matches.update(((tenant, text(code)), None) for tenant, code in roots)

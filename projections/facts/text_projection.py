@@ -14,7 +14,7 @@ from cerata.engine.events import AssertFact, Erased, EventBody
 
 from ..columnar.columns import I64, Mask, concatenate, rows_up_to
 from ..columnar.times import to_datetime
-from ..fulltext.analyzer import term_of
+from ..fulltext.analyzer import terms_of
 from ..fulltext.bm25 import Fulltext
 from ..fulltext.fields import PART_COUNT, Field
 from ..fulltext.occurrences import Occurrences
@@ -89,8 +89,10 @@ class FactText(NamedTuple):
         range contains the instant are read; ``passing`` returns the rows that may be returned, and
         changes no statistics. Cost: the postings of the words.
         """
-        terms = {term for word in words if (term := term_of(word)) is not None}
+        terms = {*terms_of(words)} - {None}
         parts = self._rows_with(facts, terms, instant)
+        if not parts:
+            return np.empty(0, np.int64)
         common_min = max(_COMMON_MIN, facts.known_count // _COMMON_PART)
         rare = [rows for rows in parts if len(rows) <= common_min]
         count = len(terms) - len(parts) + len(rare)
@@ -104,15 +106,16 @@ class FactText(NamedTuple):
             shared = shared[admitted]
         return rows[shared == shared.max()] if len(rows) else rows
 
-    def _rows_with(self, facts: FactsAt, terms: Iterable[bytes], instant: int | None) -> list[I64]:
+    def _rows_with(
+        self, facts: FactsAt, terms: Iterable[bytes | None], instant: int | None
+    ) -> list[I64]:
         """Return the known rows of facts with each of the terms that occur, in any order."""
         vocabulary = self.fulltext.vocabulary
         rows_end = rows_up_to(self.seqs, facts.n)
-        terms_end = vocabulary.count_at(rows_end)
-        ids = [vocabulary.find(term.decode(), terms_end) for term in terms]
-        present = np.array(sorted(number for number in ids if number is not None), np.uint32)
-        if not len(present):
+        ids = vocabulary.find_each(terms, rows_end)
+        if not ids:
             return []
+        present = np.array(sorted(ids), np.uint32)
         occurrences = Occurrences(
             self.fulltext.pieces, self.fulltext.lengths, rows_end, self.fulltext.groups
         )

@@ -21,6 +21,7 @@ from cerata.engine.integrity import hash_bytes
 
 from ..columnar.columns import I64, U32, Mask, concatenate, distinct, rows_up_to
 from ..columnar.hash_index import hash_halves
+from ..columnar.names import Names
 from ..columnar.scopes import Reach, read_scope
 from ..columnar.turn_order import NO_CONVERSATION
 from ..columnar.typed_values import ValueType, key_time, time_key
@@ -293,16 +294,20 @@ class Frames:
         texts = (columns.roles.text(code) for code in np.flatnonzero(is_there).tolist())
         return {text for text in texts if text is not None}
 
-    def role_codes(self, rows: I64) -> U32:
-        """Return the code of each row's role, `NO_NAME` without one."""
-        return self._columns.role.view()[rows]
+    @property
+    def role_codes(self) -> U32:
+        """The code of each row's role in `role_names`, `NO_NAME` without one; also later rows."""
+        return self._columns.role.view()
 
-    def role_texts(self, codes: U32) -> dict[int, str]:
-        """Return the roles of codes, each once."""
-        roles = self._columns.roles
-        return {
-            code: text for code in set(codes.tolist()) if (text := roles.text(code)) is not None
-        }
+    @property
+    def role_names(self) -> Names:
+        """All roles, also those that only a later event has."""
+        return self._columns.roles
+
+    @property
+    def has_uris(self) -> bool:
+        """True if a frame has a URI, also one that only a later event puts."""
+        return self._attributes.has(attributes.URI)
 
     def times_at(self, rows: I64) -> tuple[I64, I64]:
         """Return the recorded, created and content times of rows, and the place of each time's row.

@@ -137,8 +137,7 @@ def terms(text: str) -> list[str]:
     >>> terms("The indexes we were running")
     ['index', 'run']
     """
-    candidates = (term_of(word) for word in words(text))
-    return [term.decode() for term in candidates if term is not None]
+    return [term.decode() for term in terms_of(words(text)) if term is not None]
 
 
 def spans(text: str) -> list[Span]:
@@ -152,7 +151,9 @@ def beside_spans(text: str) -> list[Span]:
     >>> [(span.term, span.start) for span in beside_spans("an ArrayBuffer")]
     [('array', 3), ('buffer', 8)]
     """
-    return _spans(beside.places(text, *_plain(text)))
+    if text.isascii():
+        return _spans(beside.places(text, text, range(len(text))))
+    return _spans(beside.places(text, *unicode_rules().plain_places(text)))
 
 
 def word_spans(text: str) -> list[Span]:
@@ -178,7 +179,7 @@ def question_spans(text: str) -> list[Span]:
     >>> [span.word for span in question_spans("The Who")]
     ['the', 'who']
     """
-    all_places = [*word_places(text)]
+    all_places = word_places(text)
     of_words = _spans(all_places)
     found = of_words + beside_spans(text)
     # "IT" may be a name, or no more than a stop word in capitals.
@@ -190,28 +191,50 @@ def question_spans(text: str) -> list[Span]:
     places: list[tuple[str, str, int, int]] = []
     for span in of_words:
         places.append((span.term, span.word, span.start, span.end))
-    for start in word_starts.starts(text, places, [word for word, _, _ in all_places]):
+    spelled: list[str] = []
+    for word, _, _ in all_places:
+        spelled.append(word)
+    for start in word_starts.starts(text, places, spelled):
         found.append(Span(*start))
     return found
 
 
 def question_terms(text: str) -> list[str]:
     """Return the distinct terms of `question_spans`, in order."""
-    return [*dict.fromkeys([span.term for span in question_spans(text)])]
+    terms: dict[str, None] = {}
+    for span in question_spans(text):
+        terms[span.term] = None
+    return [*terms]
 
 
-def word_places(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield the folded words of a text, stop words too, with their characters [start, end).
+def word_places(text: str) -> list[tuple[str, int, int]]:
+    """Return the folded words of a text, stop words too, with their characters [start, end).
 
-    >>> [*word_places("Ada's mill")]
+    >>> word_places("Ada's mill")
     [('ada', 0, 3), ('s', 4, 5), ('mill', 6, 10)]
     """
-    return _ascii_places(text) if text.isascii() else unicode_rules().places(text)
+    if not text.isascii():
+        return [*unicode_rules().places(text)]
+    places: list[tuple[str, int, int]] = []
+    for match in _ASCII_WORD.finditer(text.lower()):
+        start, end = match.span()
+        places.append((match[0], start, end))
+    return places
 
 
 def term_of(word: bytes) -> bytes | None:
     """Return the term of a folded word, or None for a stop word."""
     return _cached_term_of(word) if len(word) <= WORD_SIZE_MAX else english().term(word)
+
+
+def terms_of(words: Iterable[bytes]) -> list[bytes | None]:
+    """Return `term_of` of each word."""
+    terms: list[bytes | None] = []
+    for word in words:
+        short = len(word) <= WORD_SIZE_MAX
+        # A cached term costs no call.
+        terms.append(_cached_term_of(word) if short else english().term(word))
+    return terms
 
 
 @lru_cache(_TERMS_KEPT_MAX)
@@ -222,20 +245,13 @@ def _cached_term_of(word: bytes) -> bytes | None:
 def _spans(places: Iterable[tuple[str, int, int]]) -> list[Span]:
     spans: list[Span] = []
     for word, start, end in places:
-        term = term_of(word.encode())
+        utf8 = word.encode()
+        # As `term_of`: a cached term costs no call.
+        short = len(utf8) <= WORD_SIZE_MAX
+        term = _cached_term_of(utf8) if short else english().term(utf8)
         if term is not None:
             spans.append(Span(term.decode(), word, start, end))
     return spans
-
-
-def _ascii_places(text: str) -> Iterator[tuple[str, int, int]]:
-    for match in _ASCII_WORD.finditer(text.lower()):
-        yield match[0], match.start(), match.end()
-
-
-def _plain(text: str) -> tuple[str, Sequence[int]]:
-    """Return `UnicodeRules.plain` of a text, and the place of each of its characters there."""
-    return (text, range(len(text))) if text.isascii() else unicode_rules().plain_places(text)
 
 
 # --- all other scripts -------------------------------------------------------------------------

@@ -101,12 +101,11 @@ class AskedWords:
         """Gather the postings of terms, in any order; a start of words counts as a term."""
         self._scoring = scoring
         known: list[tuple[int, str]] = []
-        ids: dict[str, U32] = {}
         self._missing: list[float] = []
-        for term in set(terms):
-            codes = ids[term] = vocabulary.ids(term, scoring.rows)
+        ids = vocabulary.ids(set(terms), scoring.rows)
+        for term, codes in ids.items():
             if len(codes):
-                known.append((int(codes[0]), term))
+                known.append((codes.item(0), term))
             elif not term.startswith(START):
                 self._missing.append(weight_of(term))
         known.sort()
@@ -114,7 +113,8 @@ class AskedWords:
         self._parts: list[float] = []
         for _, term in known:
             groups.append(ids[term])
-            self._parts.append(weight_of(term))
+            # As `weight_of`: most words are of ASCII.
+            self._parts.append(1.0 if term[:1].isascii() else weight_of(term))
         rows, self._ends, self._counts = scoring.occurrences.gather_groups(groups)
         self._rows = rows
         self._idfs = scoring.idfs(rows, self._ends)
@@ -122,15 +122,14 @@ class AskedWords:
             self._idfs *= self._parts
         self._phrases = phrases
 
-    @property
+    @cached_property
     def most(self) -> float:
         """As `Asked.most`."""
-        return self._most
-
-    @cached_property
-    def _most(self) -> float:
+        idfs = self._idfs.tolist()
         none = self._scoring.idf(0) if self._missing else 0.0
-        return MOST * math.fsum([*self._idfs.tolist(), *(none * part for part in self._missing)])
+        for part in self._missing:
+            idfs.append(none * part)
+        return MOST * math.fsum(idfs)
 
     def best(self, k: int, among: Mask | None = None) -> Ranking:
         """As `Asked.best`."""
@@ -306,13 +305,9 @@ class AskedQuery:
         self._matching = matching
         self._query = query
 
-    @property
+    @cached_property
     def most(self) -> float:
         """As `Asked.most`."""
-        return self._most
-
-    @cached_property
-    def _most(self) -> float:
         idf_of = self._scoring.idf_of
         return MOST * math.fsum(idf_of(group.rows) * group.part for group in self._groups)
 

@@ -306,14 +306,16 @@ def ascii_words(data: bytes, sizes: Sequence[int], count: int) -> dict[int, list
     return {row: [*words] for row, words in added.items()}
 
 
-def _ascii_places(data: bytes) -> Iterator[_Place]:
-    """Yield the words of `ascii_words` of a single text, each with its bytes."""
+def _ascii_places(data: bytes) -> list[_Place]:
+    """Return the words of `ascii_words` of a single text, each with its bytes."""
     found = _found(data)
+    places: list[_Place] = []
     for start, end in zip(found.starts, found.ends, strict=True):
         for word, first, last in _chunk_places(data[start:end]):
-            yield word, start + first, start + last
+            places.append((word, start + first, start + last))
     for start in found.phones:
-        yield from _phone_places(data, start, len(data))
+        places += _phone_places(data, start, len(data))
+    return places
 
 
 # --- rules of other text -------------------------------------------------------------------------

@@ -123,16 +123,14 @@ class FulltextView:
         self._occurrences = Occurrences(
             fulltext.pieces, fulltext.lengths, self._rows, fulltext.groups
         )
-        self._marks = fulltext.marks
+        self.marks = fulltext.marks
+        """The marks of each row (`marks.Mark`), (rows,); also of later rows."""
         self._scoring = Scoring(self._occurrences, alive, turns, last)
 
-    def marks_at(self, rows: I64) -> U8:
-        """Return the marks of rows (`marks.Mark`)."""
-        return self._marks[rows]
-
-    def text_lengths_at(self, rows: I64) -> I64:
-        """Return how many terms the text field of rows has."""
-        return self._scoring.text_lengths_at(rows)
+    @cached_property
+    def text_lengths(self) -> U32:
+        """How many terms the text field of each row has, (rows,)."""
+        return self._scoring.text_lengths
 
     @property
     def turn_mean(self) -> float:
@@ -160,7 +158,9 @@ class FulltextView:
         """
         tree = plain(query) if isinstance(query, str) else query
         if isinstance(tree, AnyWord) and tree.field is None:
-            return self._asked_words(text.question_terms(tree.text), self._quoted(tree))
+            phrases = self._quoted(tree) if tree.phrases or tree.names else ()
+            terms = text.question_terms(tree.text)
+            return AskedWords(self._scoring, self._vocabulary, terms, phrases)
         matching = Matching(self._occurrences, self._vocabulary, filters)
         return AskedQuery(self._scoring, matching, tree)
 

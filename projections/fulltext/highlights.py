@@ -45,8 +45,10 @@ def highlights(
         match words:
             case AnyWord(any_words, _, quoted, names):
                 for term in cutting.question_terms(any_words):
-                    is_start = term.startswith(START)
-                    terms |= _texts(vocabulary, vocabulary.ids(term, rows)) if is_start else {term}
+                    if term.startswith(START):
+                        terms |= _texts(vocabulary, vocabulary.ids([term], rows)[term])
+                    else:
+                        terms.add(term)
                 phrases.update(tuple(cutting.terms(phrase)) for phrase in (*quoted, *names))
             case Term(phrase) | Phrase(phrase):
                 run = tuple(cutting.terms(phrase))

@@ -78,7 +78,7 @@ class PieceGroup:
 
     def postings(self, term_count: int) -> JoinedPostings | None:
         """Return the joined postings if they are made; else count a look-up of so many terms."""
-        if self._joined is None and self._may_join():
+        if self._joined is None and len(self.pieces) > 1 and self._may_join():
             self._looked_up += term_count * len(self.pieces)
             if self._looked_up * _LOOK_UP_POSTINGS > self._size:
                 try:
@@ -89,7 +89,7 @@ class PieceGroup:
         return self._joined
 
     def _may_join(self) -> bool:
-        return len(self.pieces) > 1 and self._size <= _POSTINGS_MAX and not self._is_damaged
+        return self._size <= _POSTINGS_MAX and not self._is_damaged
 
 
 def joined_postings(pieces: Sequence[Piece]) -> JoinedPostings:

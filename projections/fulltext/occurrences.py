@@ -88,6 +88,8 @@ class Occurrences:
                 gathered.append((joined.rows, joined.weights, joined.slices(ids, self.rows)))
             elif pieces:
                 apart, ends, weights = self._gathered(pieces, ids)
+                if len(pieces) == len(self._pieces):
+                    return apart, ends, weights
                 gathered.append((apart, weights, [slice(*span) for span in pairwise([0, *ends])]))
         row_parts: list[I64 | U32] = []
         weight_parts: list[Unsigned] = []
@@ -105,7 +107,9 @@ class Occurrences:
 
     def _gathered(self, pieces: Sequence[Piece], ids: U32) -> tuple[I64, list[int], Unsigned]:
         """Return `gather` of pieces."""
-        places = [self._places(piece, ids) for piece in pieces]
+        places: list[tuple[list[int], list[int]]] = []
+        for piece in pieces:
+            places.append(self._places(piece, ids))
         lows: list[U8] = []
         highs: list[U8] = []
         weights: list[Unsigned] = []
@@ -128,9 +132,10 @@ class Occurrences:
                     end_rows.append(piece.end_row)
                     filled += end - start
             ends.append(filled)
-        runs = [np.array(column, np.int64) for column in (sizes, bases, end_rows)]
-        gaps = joined_gaps(concatenate(lows, np.uint8), concatenate(highs, np.uint8))
-        rows = rows_of_runs(gaps, *runs)
+        if not filled:
+            return np.empty(0, np.int64), ends, np.empty(0, np.uint8)
+        gaps = joined_gaps(np.concatenate(lows), np.concatenate(highs))
+        rows = rows_of_runs(gaps, np.array(sizes), np.array(bases), np.array(end_rows))
         return rows.astype(np.int64), ends, _end_to_end(weights)
 
     def of(self, ids: U32, field: Field | None = None) -> tuple[I64, I64]:

@@ -25,6 +25,7 @@ from ..columnar.columns import (
     Unsigned,
     ascending_order,
     concatenate,
+    damaged,
     gather_ranges,
     narrow,
     offsets,
@@ -187,7 +188,8 @@ def rows_of_runs(gaps: U32, sizes: I64, bases: I64, end_row: int | I64) -> U32:
         before = rows[ends - sizes - 1]
         before[0] = 0
         rows += np.repeat(bases.astype(np.uint32) - before, sizes)
-        require((rows[ends - 1] < end_row).all(), "a row is out of range")
+        if not (rows[ends - 1] < end_row).all():
+            raise damaged("a row is out of range")
     return rows
 
 

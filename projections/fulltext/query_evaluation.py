@@ -181,7 +181,7 @@ class Matching:
 
     def _key(self, term: str, field: Field | None) -> tuple[GroupKey, U32, Field | None]:
         which = -1 if field is None else int(field)
-        ids = self._vocabulary.ids(term, self._occurrences.rows)
+        ids = self._vocabulary.ids([term], self._occurrences.rows)[term]
         # A start may have the only id of a word.
         is_word = len(ids) and not term.startswith(START)
         return (_TERM, int(ids[0]) if is_word else term, which), ids, field

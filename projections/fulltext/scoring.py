@@ -93,9 +93,14 @@ class Scoring:
 
     # --- lengths ---------------------------------------------------------------------------------
 
+    @cached_property
+    def text_lengths(self) -> U32:
+        """How many terms the text field of each row has, (rows,)."""
+        return self.occurrences.fields.text_ends()
+
     def text_lengths_at(self, rows: I64) -> I64:
-        """Return how many terms the text field of rows has."""
-        return self.occurrences.fields.text_ends()[rows].astype(np.int64)
+        """Return `text_lengths` of rows, as numbers with a sign."""
+        return self.text_lengths[rows].astype(np.int64)
 
     @cached_property
     def turn_lengths(self) -> TurnLengths | None:
@@ -123,6 +128,8 @@ class Scoring:
         # Most words occur once in a row.
         weights = self._ones_at(rows)
         heavy = np.flatnonzero(counts != 1)
+        if not len(heavy):
+            return weights
         weights[heavy] = saturated(counts[heavy].astype(np.float64), self._norms_at(rows[heavy]))
         return weights
 

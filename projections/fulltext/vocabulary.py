@@ -10,7 +10,7 @@ Each distinct word is stemmed once; then a `WordTable` returns the terms of a ba
 
 import fnmatch
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -81,19 +81,43 @@ class VocabularyView:
                 return STOP_TERMS + number
         return self._terms.find(term.encode(), len(self) if count is None else count)
 
-    def ids(self, term: str, rows: int) -> U32:
-        """Return the ids, ascending, of a term of a question in the first ``rows`` rows.
+    def find_each(self, terms: Iterable[bytes | None], rows: int) -> list[int]:
+        """Return the ids of the terms of words that occur in the first ``rows`` rows."""
+        count = int(self._term_rows.searchsorted(rows))
+        ids: list[int] = []
+        for term in terms:
+            code = None if term is None else self._terms.find(term, count)
+            if code is not None:
+                ids.append(code)
+        return ids
+
+    def ids(self, terms: Iterable[str], rows: int) -> dict[str, U32]:
+        """Return the ids, ascending, of each term of a question in the first ``rows`` rows.
 
         Those of a start (`word_starts`) are of all words that begin so, those of any other term
-        one or none. Cost: that of `find` or `starting_with`.
+        one or none. Cost: that of `find` or `starting_with` for each.
         """
         count = int(self._term_rows.searchsorted(rows))
-        if term.startswith(START):
+        ids: dict[str, U32] = {}
+        starts: list[str] = []
+        for term in terms:
+            lead = term[:1]
+            if lead == START:
+                starts.append(term)
+                continue
+            if lead == BESIDE:
+                code = self.find(term, count)
+            else:
+                code = self._terms.find(term.encode(), count)
+            ids[term] = np.array([] if code is None else [code], np.uint32)
+        for term in starts:
             start, known = split(term)
-            is_known = known and self.find(known, count) is not None
-            return np.empty(0, np.uint32) if is_known else self.starting_with(start, rows)
-        code = self.find(term, count)
-        return np.array([] if code is None else [code], np.uint32)
+            of_known = ids.get(known)
+            is_known = known and (
+                self.find(known, count) is not None if of_known is None else len(of_known) > 0
+            )
+            ids[term] = np.empty(0, np.uint32) if is_known else self.starting_with(start, rows)
+        return ids
 
     def text(self, term: int) -> str:
         """Return the term with an id."""

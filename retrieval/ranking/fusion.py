@@ -118,26 +118,29 @@ def fuse(
     for name, lane in lanes.items():
         scores += weights[name] * lane.shares
     scores += added
-    found = np.stack([lane.found for lane in lanes.values()])
+    names: list[str] = []
+    masks: list[Mask] = []
+    for name, lane in lanes.items():
+        names.append(name)
+        masks.append(lane.found)
+    found = np.array(masks)
     are_found = np.flatnonzero(found.any(axis=0))
     best = are_found[_best(ids[are_found], np.round(scores[are_found], SCORE_DECIMALS), k)]
-    names = [*lanes]
-    return [
-        Fused(
-            number,
-            round(score, SCORE_DECIMALS),
-            tuple(compress(names, of_item)),
-        )
-        for number, score, of_item in zip(
-            ids[best].tolist(), scores[best].tolist(), found[:, best].T.tolist(), strict=True
-        )
-    ]
+    fused: list[Fused] = []
+    for number, score, of_item in zip(
+        ids[best].tolist(), scores[best].tolist(), found[:, best].T.tolist(), strict=True
+    ):
+        # `tuple.__new__` calls no function of Python.
+        fused.append(Fused(number, round(score, SCORE_DECIMALS), tuple(compress(names, of_item))))
+    return fused
 
 
 def candidates_of(rankings: Sequence[LaneRanking]) -> I64:
     """Return the distinct ids of rankings, ascending."""
-    lists = [np.asarray(ranking.ids, np.int64) for ranking in rankings]
-    ids = np.sort(np.concatenate([np.empty(0, np.int64), *lists]))
+    lists: list[I64] = [np.empty(0, np.int64)]
+    for ranking in rankings:
+        lists.append(np.asarray(ranking.ids, np.int64))
+    ids = np.sort(np.concatenate(lists))
     # `numpy.unique` loads a module of 10 ms.
     return ids[np.flatnonzero(np.diff(ids, prepend=ids[:1] - 1))]
 

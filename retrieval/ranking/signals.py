@@ -65,6 +65,15 @@ _MARKS: Final = {
 }
 _OF_ANSWERS: Final = frozenset(_MARKS) - {"question"}
 """Signals that count if the question asks for them."""
+_PROPERTIES: Final = {
+    "speaker": "are_named",
+    "test": "are_tests",
+    "noun": "noun_shares",
+    "replies": "reply_shares",
+    "follows": "follow",
+    "thread": "in_thread",
+}
+"""Signals whose value is a property of a candidate."""
 _OF_DIALOGUE: Final = frozenset(("question", "follows", "short"))
 """Signals of answers, which a word alone does not ask for."""
 
@@ -73,23 +82,24 @@ _OF_DIALOGUE: Final = frozenset(("question", "follows", "short"))
 class Candidates:
     """The properties of frames that signals need; each array is (frames,).
 
+    - None is a property that no frame has, or that no signal with a weight needs.
     - ``times`` and ``frames_of_times`` are (times,): each time of a frame, in microseconds since
       1970 UTC, and the frame's place.
     - ``ages`` are in days.
     """
 
     marks: U8
-    terms: I64
-    have_role: Mask
-    are_named: Mask
-    follow: Mask
-    in_thread: Mask
-    are_tests: Mask
-    noun_shares: F64
-    reply_shares: F64
-    ages: F64
-    times: I64
-    frames_of_times: I64
+    terms: I64 | None = None
+    have_role: Mask | None = None
+    are_named: Mask | None = None
+    follow: Mask | None = None
+    in_thread: Mask | None = None
+    are_tests: Mask | None = None
+    noun_shares: F64 | None = None
+    reply_shares: F64 | None = None
+    ages: F64 | None = None
+    times: I64 | None = None
+    frames_of_times: I64 | None = None
 
     def __len__(self) -> int:
         return len(self.marks)
@@ -103,33 +113,31 @@ def values_of(signal: str, question: QuestionAnalysis, candidates: Candidates) -
         question: The goals of the question.
         candidates: The frames.
     """
-    if signal not in signals_asked(question):
-        return np.zeros(len(candidates))
-    return np.asarray(_asked(signal, question, candidates), np.float64)
+    values = None
+    if signal in signals_asked(question):
+        values = _asked(signal, question, candidates)
+    return np.zeros(len(candidates)) if values is None else np.asarray(values, np.float64)
 
 
-def _asked(signal: str, question: QuestionAnalysis, candidates: Candidates) -> F64 | Mask:
-    """Return the value of a signal that the question asks for."""
+def _asked(signal: str, question: QuestionAnalysis, candidates: Candidates) -> F64 | Mask | None:
+    """Return the value of a signal that the question asks for; None if it is 0 for every frame."""
     if signal in _MARKS:
         return np.bitwise_and(candidates.marks, _MARKS[signal]) > 0
     if signal == "period":
         return _nearness(question.periods, candidates)
     if signal == "short":
-        missing = np.maximum(SHORT_TERMS - candidates.terms, 0) / SHORT_TERMS
-        return missing * candidates.have_role
+        terms, have_role = candidates.terms, candidates.have_role
+        if terms is None or have_role is None:
+            return None
+        return np.maximum(SHORT_TERMS - terms, 0) / SHORT_TERMS * have_role
     if signal == "recency":
+        if candidates.ages is None:
+            return None
         # The last digits of an exponential differ between machines.
         decays: F64 = np.exp(-candidates.ages / RECENCY_DAYS)
         return decays.round(SCORE_DECIMALS)
-    if signal == "speaker":
-        return candidates.are_named
-    if signal == "test":
-        return candidates.are_tests
-    if signal == "noun":
-        return candidates.noun_shares
-    if signal == "replies":
-        return candidates.reply_shares
-    return candidates.follow if signal == "follows" else candidates.in_thread
+    values: F64 | Mask | None = getattr(candidates, _PROPERTIES[signal])
+    return values
 
 
 def signals_asked(question: QuestionAnalysis) -> set[str]:
@@ -146,7 +154,9 @@ def signals_asked(question: QuestionAnalysis) -> set[str]:
 
 def _nearness(periods: tuple[Period, ...], candidates: Candidates) -> F64:
     nearness = np.zeros(len(candidates))
-    times = candidates.times
+    times, frames = candidates.times, candidates.frames_of_times
+    if times is None or frames is None:
+        return nearness
     for period in periods:
         low = times.min(initial=0) if period.start is None else period.start - _DAY
         high = times.max(initial=0) + 1 if period.end is None else period.end + _DAY
@@ -156,16 +166,20 @@ def _nearness(periods: tuple[Period, ...], candidates: Candidates) -> F64:
             value, span = _AFTER_DAY if is_day else _AFTER_LONGER
             is_after = (times >= high) & (times < period.end + span)
             of_times[is_after] = value
-        np.maximum.at(nearness, candidates.frames_of_times, of_times)
+        np.maximum.at(nearness, frames, of_times)
     return nearness
 
 
 def sum_of(weights: Mapping[str, float], question: QuestionAnalysis, candidates: Candidates) -> F64:
     """Return the weighted sum of the signals of each frame, (frames,)."""
-    total = np.zeros(len(candidates))
+    total = np.zeros(len(candidates.marks))
     asked = signals_asked(question)
     for signal in SIGNALS:
         weight = weights.get(signal, 0.0)
-        if weight and signal in asked:
-            total += weight * _asked(signal, question, candidates)
+        if not weight or signal not in asked:
+            continue
+        name = _PROPERTIES.get(signal)
+        values = _asked(signal, question, candidates) if name is None else getattr(candidates, name)
+        if values is not None:
+            total += weight * values
     return total

@@ -147,7 +147,7 @@ def test_terms_beside_words_part_no_phrase_and_lengthen_no_text() -> None:
     texts = ("an ArrayBuffer holds bytes", "an Arraybuffer holds bytes")
     view = view_of(*texts)
     assert view.search(Phrase("arraybuffer holds bytes"), k=2).rows.tolist() == [0, 1]
-    assert view.text_lengths_at(np.array([0, 1])).tolist() == [3, 3]
+    assert view.text_lengths[[0, 1]].tolist() == [3, 3]
     one, two = view.search("bytes", k=2).scores.tolist()
     assert one == two
     assert view.search(Phrase("array buffer"), k=2).rows.tolist() == []

@@ -83,8 +83,8 @@ def test_only_frames_with_a_role_are_marked(tmp_path: Path, *, rebuilt: bool) ->
             store.upkeep.rebuild()
         ranking = store.history.view()._snapshot().layers.ranking
         rows = np.arange(3)
-        assert ranking.marks_at(rows).tolist() == [Mark.NAME | Mark.QUESTION, 0, 0]
-        assert ranking.text_lengths_at(rows).tolist() == [1, 1, 2]
+        assert ranking.marks[rows].tolist() == [Mark.NAME | Mark.QUESTION, 0, 0]
+        assert ranking.text_lengths[rows].tolist() == [1, 1, 2]
 
 
 @pytest.mark.parametrize("role", sorted(PROTOCOL_ROLES))
@@ -97,5 +97,5 @@ def test_a_role_of_a_protocol_is_no_word_and_has_no_marks(role: str) -> None:
             hit.id for hit in store.search(f"the {role}", page=cerata.Page(group_by="frame"))
         ] == [named.id]
         ranking = store.history.view()._snapshot().layers.ranking
-        assert ranking.marks_at(np.arange(2)).tolist() == [0, Mark.NAME | Mark.QUESTION]
+        assert ranking.marks[np.arange(2)].tolist() == [0, Mark.NAME | Mark.QUESTION]
         assert store.count(where=cerata.Filter(role=role.title()))[0] == 1
