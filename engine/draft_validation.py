@@ -129,8 +129,12 @@ def check_body(body: EventBody) -> None:
         value: object = getattr(body, name)
         if isinstance(value, Embedding):
             _check_embedding(value)
-        else:
+        elif type(value) not in _UNCHECKED:
             _check_nested(value, name, 1, None)
+
+
+_UNCHECKED: Final = frozenset((str, bytes, int, bool, NoneType))
+"""Types of values of a field that decoding checks, and no other rule."""
 
 
 def _check_context(body: PutEmbedding) -> None:
@@ -151,6 +155,36 @@ def _is_flat(kind: type[EventBody]) -> bool:
     fields = msgspec.inspect.type_info(kind)
     assert isinstance(fields, msgspec.inspect.StructType)
     return all(_is_plain_type(field.type) for field in fields.fields)
+
+
+@cache
+def _may_name_attachments(kind: type[EventBody]) -> bool:
+    """Return whether a field of a kind, at any depth, may hold an `Attachment`."""
+    left: list[msgspec.inspect.Type] = [msgspec.inspect.type_info(kind)]
+    seen: set[type] = set()
+    while left:
+        part = left.pop()
+        match part:
+            case msgspec.inspect.StructType():
+                if part.cls is Attachment:
+                    return True
+                if part.cls not in seen:
+                    seen.add(part.cls)
+                    left += [field.type for field in part.fields]
+            case msgspec.inspect.UnionType():
+                left += part.types
+            case msgspec.inspect.VarTupleType() | msgspec.inspect.ListType():
+                left.append(part.item_type)
+            case msgspec.inspect.TupleType():
+                left += part.item_types
+            case msgspec.inspect.LiteralType() | msgspec.inspect.FloatType():
+                continue
+            case _ if isinstance(part, _PLAIN_TYPES):
+                continue
+            case _:
+                # A value of any type, as in metadata.
+                return True
+    return False
 
 
 def _is_plain_type(kind: msgspec.inspect.Type) -> bool:
@@ -257,10 +291,12 @@ def _check_nested(value: object, name: str, depth: int, scalars: _Scalars | None
                     f"{name} has the key {value_text(key)}, which is not a string",
                     remedy="Use strings as the keys of maps.",
                 )
-            _check_nested(item, name, depth + 1, scalars)
+            if type(item) is not str:
+                _check_nested(item, name, depth + 1, scalars)
         return
     for item in cast("Sequence[object]", value):
-        _check_nested(item, name, depth + 1, scalars)
+        if type(item) is not str:
+            _check_nested(item, name, depth + 1, scalars)
 
 
 def check_not_pending(name: str, value: object) -> None:
@@ -346,7 +382,7 @@ def check_attachments(draft: Draft) -> None:
     if not attachments and (
         isinstance(body, AssertFact)
         or (isinstance(body, PutFrame) and body.blob is None and not body.embeddings)
-        or _is_flat(type(body))
+        or not _may_name_attachments(type(body))
     ):
         return
     if len(attachments) > EVENT_ATTACHMENTS_MAX:

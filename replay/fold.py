@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from cerata.engine.errors import (
     Corrupt,
@@ -111,6 +111,11 @@ _CHUNKS_OF_STEP: Final = 4
 NOT_FOLDED: Final = -1
 """In place of the erasure that a fold reflects; no file has this value, so no plan is published."""
 
+_TOGETHER_MAX: Final = 16
+"""New events that are decoded once for all projections, which are read after one write or a few."""
+
+_NO_EVENTS: Final = (0, 0), ()
+
 _OWN_KEPT_MAX: Final = 8
 """Cached states of user projections."""
 
@@ -120,6 +125,15 @@ _TRIES: Final = 3
 ProjectionType = TypeVar("ProjectionType", bound=Projection)
 ForkableType = TypeVar("ForkableType", bound=Forkable)
 Result = TypeVar("Result")
+
+
+class _Reader(Protocol):
+    """A reader of a state at any point through ``seq``."""
+
+    seq: int
+
+
+KeptType = TypeVar("KeptType", bound=_Reader)
 
 Progress = Callable[[str, int, int], None]
 """Called with the name of the task, the number of processed events, and the total."""
@@ -171,8 +185,10 @@ class Fold:
         # The head from which automatic saves are tried.
         self._try_from = 0
         self._own: dict[tuple[str, int], OwnProjection] = {}
-        self._last_facts: Facts | None = None
-        self._last_links: Links | None = None
+        self._together: tuple[tuple[int, int], tuple[EventBatch, ...]] = _NO_EVENTS
+        """A range of a few new events, and these events."""
+        self._kept: dict[str, Any] = {}
+        """The last readers of frames, facts and links, by the name of the projection."""
         self._stored: dict[Key, StoredVectors] = {}
         self._stored_tokens: dict[Key, StoredTokens] = {}
         self._place_directory: PlaceDirectory | None = None
@@ -213,7 +229,9 @@ class Fold:
                 for stored in (self._stored, self._stored_tokens):
                     stored.clear()
                 self._place_directory = None
-                self._last_facts = self._last_links = self._undecodable = None
+                self._undecodable = None
+                self._together = _NO_EVENTS
+                self._kept.clear()
                 self._seen = (None, 0)
                 self._try_from = 0
                 self._replaced += 1
@@ -233,9 +251,8 @@ class Fold:
 
     def frames(self, through: int | None = None) -> Frames:
         """Return frames folded through at least an event, by default the log's head."""
-        return self._using_kind(
-            frames_projection.FramesProjection, through, frames_projection.FramesProjection.snapshot
-        )
+        kind = frames_projection.FramesProjection
+        return self._kept_reader(kind, kind.snapshot, through)
 
     def fulltext(self, through: int | None = None) -> Fulltext:
         """Return the full text folded through at least an event, by default the log's head."""
@@ -255,17 +272,8 @@ class Fold:
 
     def facts(self, through: int | None = None) -> Facts:
         """Return facts folded through at least an event, by default the log's head."""
-        self._drop_all_if_erased()
-        facts = self._last_facts
-        if facts is None or through is None or facts.seq < through:
-            with self._mutex:
-                facts = self._using_kind(
-                    facts_projection.FactsProjection,
-                    through,
-                    facts_projection.FactsProjection.snapshot,
-                )
-                self._last_facts = facts
-        return facts
+        kind = facts_projection.FactsProjection
+        return self._kept_reader(kind, kind.snapshot, through)
 
     def folded_facts(self) -> Facts:
         """Return facts through the last event that they are folded to; folds no event."""
@@ -275,27 +283,33 @@ class Fold:
 
     def links(self, through: int | None = None) -> Links:
         """Return links folded through at least an event, by default the log's head."""
-        self._drop_all_if_erased()
-        links = self._last_links
-        if links is None or through is None or links.seq < through:
-            with self._mutex:
-                links = self._using_kind(
-                    links_projection.LinksProjection,
-                    through,
-                    links_projection.LinksProjection.snapshot,
-                )
-                self._last_links = links
-        return links
+        kind = links_projection.LinksProjection
+        return self._kept_reader(kind, kind.snapshot, through)
 
     def has_no_links(self, through: int) -> bool:
         """Return whether no event through at least ``through`` created a link.
 
         An erasure adds no link, so links that were read before it give the answer, too.
         """
-        links = self._last_links
+        links = self._kept.get(links_projection.LinksProjection.name)
         if links is None or links.seq < through or not links.is_empty:
             links = self.links(through)
-        return links.is_empty
+        return bool(links.is_empty)
+
+    def _kept_reader(
+        self,
+        kind: type[ProjectionType],
+        read: Callable[[ProjectionType], KeptType],
+        through: int | None,
+    ) -> KeptType:
+        """Return the reader that was made last, if it reads through an event, else a new one."""
+        self._drop_all_if_erased()
+        reader: KeptType | None = self._kept.get(kind.name)
+        if reader is None or through is None or reader.seq < through:
+            with self._mutex:
+                reader = self._using_kind(kind, through, read)
+                self._kept[kind.name] = reader
+        return reader
 
     def columns(
         self, kind: type[Readable[ReaderType]], through: int | None = None
@@ -501,6 +515,7 @@ class Fold:
             except Undecodable as error:
                 # The step at that payload is incomplete: fold again, up to that event.
                 self._undecodable = error.seq
+                self._together = _NO_EVENTS
             except StateDamaged as error:
                 damage = error
                 self._forget_reads()
@@ -524,8 +539,22 @@ class Fold:
     def _forget_reads(self) -> None:
         """Drop all values read from a state that turned out to be damaged."""
         self._replaced += 1
-        self._last_facts = self._last_links = None
+        self._kept.clear()
         self._own.clear()
+
+    def _batches(self, first: int, last: int) -> Iterator[EventBatch]:
+        """Return the events of a range; those of a few new events once for all projections."""
+        if last - first >= _TOGETHER_MAX:
+            return recent_batches(self._log, first, last)
+        span, batches = self._together
+        if span != (first, last):
+            try:
+                batches = (*recent_batches(self._log, first, last),)
+            except Corrupt:
+                # The fold takes the events before the damage.
+                return recent_batches(self._log, first, last)
+            self._together = (first, last), batches
+        return iter(batches)
 
     def _advance(
         self, projection: Projection, through: int | None = None
@@ -547,9 +576,9 @@ class Fold:
         try:
             while projection.seq < min(end, target) and damage is None:
                 stop = min(end, next_stop(projection.seq))
-                damage = _fold_events(
-                    projection, recent_batches(self._log, projection.seq + 1, stop)
-                )
+                damage = _fold_events(projection, self._batches(projection.seq + 1, stop))
+                if damage is not None:
+                    self._together = _NO_EVENTS
                 if stop < end and damage is None:
                     # A long fold: save progress, so that a killed process need not repeat it.
                     self._save_quietly(projection)
@@ -915,6 +944,7 @@ class Fold:
                 self._forget_damage(name)
             if len(self._settled) == len(self.registry.names):
                 # No fold needs these events again, and the seal has their hashes.
+                self._together = _NO_EVENTS
                 self._log.drop_recent(min(each.seq for each in self._settled.values()))
 
     def _forget_damage(self, name: str) -> None:
@@ -938,7 +968,7 @@ class Fold:
         """Replace a projection by a state that was folded elsewhere."""
         # Drop values of the old state first, so that none outlives an interrupt.
         self._replaced += 1
-        self._last_facts = self._last_links = None
+        self._kept.clear()
         self._own.clear()
         self._failed.discard(fresh.name)
         self._forget_damage(fresh.name)

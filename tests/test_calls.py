@@ -217,7 +217,7 @@ CALLS: Final = (
     Call("assert_fact", 223, assert_fact),
     Call("checkpoint after 2 writes", 2_439, checkpoint),
     Call("Session.exchange", 196, exchange),
-    Call("Session.assemble", 3_493, assemble),
+    Call("Session.assemble", 2_555, assemble),
 )
 
 

@@ -137,10 +137,13 @@ class Assembling:
     def event(self, assembly: Assembly) -> RecallContext:
         """Return the event that records the context."""
         snapshot, vectors, profile = self._snapshot, self._vectors, profile_of(PROFILE)
-        is_frame = snapshot.layers.has
-        sources = dict.fromkeys(source for item in assembly.items for source in item.sources)
-        frames = tuple(source for source in sources if is_frame(source))
-        facts = tuple(source for source in sources if not is_frame(source))
+        sources: dict[int, None] = {}
+        for item in assembly.items:
+            sources.update(dict.fromkeys(item.sources))
+        frames: list[int] = []
+        facts: list[int] = []
+        for source in sources:
+            (frames if snapshot.layers.has(source) else facts).append(source)
         context = context_of_text(snapshot, frames, facts, assembly.text)
         if self._request.extra:
             # The sources of the caller's blocks are unknown, so no salt would protect their text.
@@ -162,8 +165,8 @@ class Assembling:
             token_weights=vectors.token_weights,
             trust=vectors.trust,
             vector_weight=vectors.vector_weight,
-            frames=frames,
-            facts=facts,
+            frames=tuple(frames),
+            facts=tuple(facts),
             now=to_microseconds(assembly.now),
             shared=snapshot.reach is not None and snapshot.reach.has_shared,
             assembly=self._request.arguments.to_json(),
@@ -241,7 +244,7 @@ def rerun_assembly(
     batch = log.event(event.header.first_seq).body
     if isinstance(batch, ImportBatch) and batch.log is not None:
         return replace(rerun, reason="it was imported from another log, whose salts its hash needs")
-    salts = [newest.layers.salt(number) for number in (*recall.frames, *recall.facts)]
+    salts = newest.layers.salts((*recall.frames, *recall.facts))
     if None in salts:
         return replace(rerun, reason="an entry was erased, and the hash of the text with it")
     is_same = context_hash(salts, assembly.text) == recall.context
@@ -252,4 +255,4 @@ def context_of_text(
     snapshot: Snapshot, frames: Sequence[int], facts: Sequence[int], text: str
 ) -> bytes:
     """Return the hash of a context's text, with the salts of its sources."""
-    return context_hash([snapshot.layers.salt(number) for number in (*frames, *facts)], text)
+    return context_hash(snapshot.layers.salts((*frames, *facts)), text)

@@ -64,11 +64,13 @@ def identity_of(snapshot: Snapshot, agent: str) -> Identity:
 def _file(snapshot: Snapshot, name: str) -> IdentityFile | None:
     layers = snapshot.layers
     uri = f"identity:{name}"
-    newest = layers.newest_of_uri(uri)
-    frames = [frame for frame in layers.find_uri(uri) if layers.chunk_of(frame) is None]
-    files = [frame for frame in frames if _is_identity(snapshot, frame)]
+    files: list[int] = []
+    for frame in layers.find_uri(uri):
+        if layers.chunk_of(frame) is None and _is_identity(snapshot, frame):
+            files.append(frame)
     if not files:
         return None
+    newest = layers.newest_of_uri(uri)
     frame = newest if newest in files else max(files, key=layers.moment)
     assert frame is not None
     return IdentityFile(name, frame, snapshot.frame_at(frame).text)

@@ -194,7 +194,7 @@ def recall_of(result: SearchResult, recall: RecallOptions, context: Context) -> 
     numbers = [number for item in context.items for number in (item.id, *item.joined)]
     frames = tuple(number for number in numbers if number not in is_fact)
     facts = tuple(number for number in numbers if number in is_fact)
-    salts = [result.snapshot.layers.salt(number) for number in (*frames, *facts)]
+    salts = result.snapshot.layers.salts((*frames, *facts))
     query, where = _stated(request, snapshot_now=result.snapshot.now)
     vectors = result.vectors
     stored = stored_vectors(vectors, result.late, result.trust)

@@ -116,7 +116,7 @@ def _compared(
     reader: Reader, event: Event, recall: RecallContext, rerun: RecallRerun
 ) -> RecallRerun:
     newest = snapshot_of(reader)
-    salts = [newest.layers.salt(number) for number in (*recall.frames, *recall.facts)]
+    salts = newest.layers.salts((*recall.frames, *recall.facts))
     if None in salts or recall.context == NOT_COMPARABLE:
         return replace(rerun, reason="an entry was erased, and the hash of the text with it")
     log = newest.layers.log

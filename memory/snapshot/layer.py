@@ -7,6 +7,7 @@ frames that a transaction closes (`layers`).
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from cerata.projections.facts.reader import FactsAt
     from cerata.projections.facts.text_projection import FactText
     from cerata.projections.frames import filters
+    from cerata.projections.frames.filters import Filter
     from cerata.projections.frames.reader import Frames
     from cerata.projections.fulltext.bm25 import FulltextView
     from cerata.projections.fulltext.turns.turn_lengths import TurnLengths
@@ -118,13 +120,13 @@ class Layer(msgspec.Struct, frozen=True, dict=True):
     @once
     def searched(self) -> Mask:
         """Rows that a search ranks: all but split documents, whose chunks are ranked."""
-        return _shared(self.frames.mask(~filters.Filter(kind=DOCUMENT_KIND), self.n))
+        return _shared(self.frames.mask(_not_of((DOCUMENT_KIND,)), self.n))
 
     @once
     def memories(self) -> Mask:
         """Rows of `searched` whose kinds are memories."""
-        others = filters.Filter(kind=[DOCUMENT_KIND, *sorted(no_memories())])
-        return _shared(self.frames.mask(~others, self.n))
+        others = (DOCUMENT_KIND, *sorted(no_memories()))
+        return _shared(self.frames.mask(_not_of(others), self.n))
 
     @once
     def sought(self) -> Mask:
@@ -248,6 +250,12 @@ class PastLayers:
             # Another thread may have dropped it already.
             layers.pop(next(iter(layers), n), None)
         return layer
+
+
+@cache
+def _not_of(kinds: tuple[str, ...]) -> Filter:
+    """Return the filter that leaves out kinds of frames; there are few different ones."""
+    return ~filters.Filter(kind=kinds)
 
 
 def _shared(mask: Mask) -> Mask:

@@ -130,11 +130,15 @@ class Layers:
         layer = self.layer_of(frame)
         return None if layer is None else layer.frames.scope_of(frame * layer.sign)
 
-    def salt(self, number: int) -> bytes | None:
-        """Return the salt of the event, or of the draft, that created a frame or fact."""
-        if number < 0 and self.pending is not None:
-            return self.pending.drafts[-number - 1].salt
-        return self.log.event(number).salt
+    def salts(self, numbers: Sequence[int]) -> list[bytes | None]:
+        """Return the salts of the events, or of the drafts, that created frames and facts."""
+        of_log = {number for number in numbers if number > 0 or self.pending is None}
+        salts = {event.seq: event.salt for event in self.log.events_at(sorted(of_log))}
+        if self.pending is not None:
+            for number in numbers:
+                if number < 0:
+                    salts[number] = self.pending.drafts[-number - 1].salt
+        return [*map(salts.__getitem__, numbers)]
 
     def moment(self, frame: int) -> int:
         """Return the seq of a frame, or of a draft as if no other writer appended first."""
@@ -198,8 +202,13 @@ class Layers:
 
     def current(self, find: Callable[[Layer], Sequence[int]]) -> list[int]:
         """Return the current frames within the scope that ``find`` returns for the layers."""
-        frames = (seq * layer.sign for layer in self.all for seq in find(layer))
-        return [frame for frame in frames if self.has(frame) and self.closing_of(frame) is None]
+        frames: list[int] = []
+        for layer in self.all:
+            for seq in find(layer):
+                frame = seq * layer.sign
+                if layer.row_of(frame) is not None and self.closing_of(frame) is None:
+                    frames.append(frame)
+        return frames
 
     def expired_open(self) -> list[int]:
         """Return the open frames within the scope that have expired, without chunks, in order."""

@@ -428,6 +428,14 @@ def damaged(what: str) -> Corrupt:
     )
 
 
+def views(*columns: Column[Any]) -> list[npt.NDArray[Any]]:
+    """Return `Column.view` of each column."""
+    arrays: list[npt.NDArray[Any]] = []
+    for column in columns:
+        arrays.append(column.buffer[: column.size])
+    return arrays
+
+
 def require(holds: object, what: str) -> None:
     """Raise `Corrupt` unless a property of a decoded chunk holds."""
     if not holds:

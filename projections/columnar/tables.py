@@ -23,6 +23,7 @@ from .columns import (
     distinct,
     require,
     rows_up_to,
+    views,
 )
 from .names import LoadedNames, Names, check_seqs
 from .string_table import StringRows
@@ -85,14 +86,17 @@ class Table:
         return list(zip(*parts, strict=True))
 
     def row(self, place: int) -> "tuple[int, ...]":
-        return tuple([column.item(place) for column in self.views()])
+        row: list[int] = []
+        for column in self._columns.values():
+            row.append(column.buffer.item(place))
+        return (*row,)
 
     def view(self, name: str) -> AnyColumn:
         """Return a column by its name."""
         return self._columns[name].view()
 
     def views(self) -> list[AnyColumn]:
-        return [column.view() for column in self._columns.values()]
+        return views(*self._columns.values())
 
     def effects(self, after: int, through: int) -> dict[str, AnyColumn]:
         """Return the columns of the rows that events ``after + 1`` … ``through`` appended."""

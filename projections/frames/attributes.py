@@ -28,6 +28,7 @@ from ..columnar.columns import (
     gather_ranges,
     require,
     run_starts,
+    views,
 )
 from ..columnar.hash_index import SORT_SIZE_MIN
 from ..columnar.names import LoadedNames, Names
@@ -332,7 +333,8 @@ class AttributeView:
         self.strings = attributes.strings
         self.order = attributes.order
         self._fields = attributes.fields
-        self._columns = attributes.row.view(), attributes.group.view(), attributes.key.view()
+        rows, groups, keys = views(attributes.row, attributes.group, attributes.key)
+        self._columns: tuple[U32, U32, U64] = rows, groups, keys
         self._index = attributes.index
 
     def fields(self) -> list[str]:
@@ -417,9 +419,11 @@ class GroupIndex:
         if len(groups) - self._state[0] > SORT_SIZE_MIN:
             self._cover(rows, groups, keys)
         covered, by_group = self._state
-        sorted_rows = by_group.get(group, SortedRows[np.uint64]())
-        pieces = sorted_rows.between(np.uint64(low), np.uint64(high))
-        postings = [Posting(*piece) for piece in pieces]
+        postings: list[Posting] = []
+        sorted_rows = by_group.get(group)
+        if sorted_rows is not None:
+            pieces = sorted_rows.between(np.uint64(low), np.uint64(high))
+            postings += [Posting(*piece) for piece in pieces]
         if covered < len(groups):
             tail = np.flatnonzero(groups[covered:] == group) + covered
             key = keys[tail]

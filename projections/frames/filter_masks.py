@@ -5,7 +5,8 @@ rows (1 ms per 1,000,000), a posting is a bisection and its matches; an ordered 
 strings, or a prefix, is a pass over the distinct strings of the field.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 import numpy as np
 
@@ -121,42 +122,39 @@ class FilterMasks:
         return mask
 
 
-def rows_of(attributes: AttributeView, test: Compared) -> Iterator[U32]:
-    """Yield the rows with an attribute that passes a test, in no order."""
+def rows_of(attributes: AttributeView, test: Compared) -> Sequence[U32]:
+    """Return the rows with an attribute that passes a test, in parts and in no order."""
     if test.operator == "contains":
         path = test.field.removeprefix(METADATA)
-        yield from rows_of(attributes, Compared(ITEM + path, "=", test.type, test.value))
-    elif test.operator == "exists":
+        return rows_of(attributes, Compared(ITEM + path, "=", test.type, test.value))
+    postings: list[Posting] = []
+    if test.operator == "exists":
         for kind in ValueType:
-            yield from (posting.rows for posting in attributes.find(test.field, kind))
+            postings += attributes.find(test.field, kind)
     elif test.type is ValueType.STRING:
-        yield from _strings(attributes, test)
-    elif test.type is ValueType.NUMBER:
-        yield from _numbers(attributes, test)
-    else:
-        key = int(bool(test.value))
-        for posting in attributes.find(test.field, test.type):
-            yield posting.rows[posting.keys == key]
-
-
-def _numbers(attributes: AttributeView, test: Compared) -> Iterator[U32]:
-    value = test.value
-    assert isinstance(value, int | float)
-    for kind, low, high in number_ranges(test.operator, value):
-        yield from (posting.rows for posting in attributes.find(test.field, kind, low, high))
-
-
-def _strings(attributes: AttributeView, test: Compared) -> Iterator[U32]:
-    text = test.value
-    assert isinstance(text, str)
-    if test.operator == "=":
+        text = test.value
+        assert isinstance(text, str)
+        if test.operator != "=":
+            return _strings(attributes, test, text)
         code = attributes.strings.find(text)
         if code:
-            yield from (p.rows for p in attributes.find(test.field, test.type, code, code))
-        return
+            postings = attributes.find(test.field, test.type, code, code)
+    elif test.type is ValueType.NUMBER:
+        value = test.value
+        assert isinstance(value, int | float)
+        for number_type, low, high in number_ranges(test.operator, value):
+            postings += attributes.find(test.field, number_type, low, high)
+    else:
+        key = int(bool(test.value))
+        return [
+            posting.rows[posting.keys == key] for posting in attributes.find(test.field, test.type)
+        ]
+    return [*map(attrgetter("rows"), postings)]
+
+
+def _strings(attributes: AttributeView, test: Compared, text: str) -> list[U32]:
     codes = attributes.order.between(*bounds(test.operator, text)).astype(np.uint64)
-    for posting in attributes.find(test.field, test.type):
-        yield _with_keys(posting, codes)
+    return [_with_keys(posting, codes) for posting in attributes.find(test.field, test.type)]
 
 
 def _with_keys(posting: Posting, keys: U64) -> U32:

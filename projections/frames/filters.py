@@ -143,8 +143,12 @@ class Filter:
         of_question = content == OF_QUESTION
         if of_question:
             content = None
-        parts: list[Expression] = [*map(partial(equals, "tag"), words("tags", tags))]
-        parts += map(partial(equals, "label"), words("labels", labels))
+        parts: list[Expression] = []
+        # A filter has few of these, and each check is a call.
+        if tags is not _NO_WORDS:
+            parts += map(partial(equals, "tag"), words("tags", tags))
+        if labels is not _NO_WORDS:
+            parts += map(partial(equals, "label"), words("labels", labels))
         if kind is not None:
             parts.append(Named("kind", names_of("kind", kind)))
         if role is not None:
@@ -167,17 +171,37 @@ class Filter:
         if uri_prefix is not None:
             prefix = expect_text("uri_prefix", uri_prefix)
             parts.append(Compared("uri", "prefix", ValueType.STRING, prefix))
-        for name in words("absent", absent):
+        for name in () if absent is _NO_WORDS else words("absent", absent):
             parts += absent_tests(name)
-        object.__setattr__(self, "expression", parts[0] if len(parts) == 1 else Every(tuple(parts)))
-        object.__setattr__(self, "depth", PLAIN_DEPTH)
-        object.__setattr__(self, "size", _checked_size(sum(map(number_of_tests, parts))))
-        include_superseded = expect_bool("include_superseded", include_superseded)
-        include_deleted = expect_bool("include_deleted", include_deleted)
-        for name, value in zip(
-            _REACH, (include_superseded, include_deleted, of_question), strict=True
-        ):
-            object.__setattr__(self, name, value)
+        size = 0
+        for part in parts:
+            size += 1 if isinstance(part, Compared) else number_of_tests(part)
+        if include_superseded is not False:
+            include_superseded = expect_bool("include_superseded", include_superseded)
+        if include_deleted is not False:
+            include_deleted = expect_bool("include_deleted", include_deleted)
+        expression = parts[0] if len(parts) == 1 else Every(tuple(parts))
+        self._set(expression, PLAIN_DEPTH, size, include_superseded, include_deleted, of_question)
+
+    def _set(
+        self,
+        expression: Expression,
+        depth: int,
+        size: int,
+        *reach: bool,
+    ) -> None:
+        """Give each field its value; ``reach`` has those of `_REACH`."""
+        if size > TESTS_MAX:
+            raise InvalidInput(
+                f"The filter has {size:,} tests; the limit is {TESTS_MAX:,}",
+                remedy="Pass fewer values to a filter.",
+            )
+        assign = object.__setattr__
+        assign(self, "expression", expression)
+        assign(self, "depth", depth)
+        assign(self, "size", size)
+        for name, value in zip(_REACH, reach, strict=True):
+            assign(self, name, value)
 
     def __and__(self, right: "Filter") -> "Filter":
         parts = (*_parts(self, Every), *_parts(right, Every))
@@ -257,6 +281,8 @@ class Filter:
 OF_QUESTION: Final = "question"
 """As a content time: the times that the question names."""
 
+_NO_WORDS: Final[tuple[str, ...]] = ()
+
 _REACH: Final = ("include_superseded", "include_deleted", "of_question")
 
 PLAIN_DEPTH: Final = 3
@@ -269,21 +295,13 @@ TESTS_MAX: Final = 10_000
 """Maximum tests of a filter: each test is a pass over the frames."""
 
 
-def _checked_size(size: int) -> int:
-    if size > TESTS_MAX:
-        raise InvalidInput(
-            f"The filter has {size:,} tests; the limit is {TESTS_MAX:,}",
-            remedy="Pass fewer values to a filter.",
-        )
-    return size
-
-
 def _check_no_question(*parts: Filter) -> None:
-    if any(part.of_question for part in parts):
-        raise InvalidInput(
-            "content='question' holds for a whole filter",
-            remedy="Add it last, with &: (a | b) & cerata.Filter(content='question').",
-        )
+    for part in parts:
+        if part.of_question:
+            raise InvalidInput(
+                "content='question' holds for a whole filter",
+                remedy="Add it last, with &: (a | b) & cerata.Filter(content='question').",
+            )
 
 
 def check_filter(where: object) -> None:
@@ -303,18 +321,22 @@ def _filter(expression: Expression, depth: int, size: int, *parts: Filter) -> Fi
             f"The filter has more than {DEPTH_MAX} nested levels",
             remedy="Combine fewer filters; a chain of only & or only | is a single level.",
         )
-    combined = Filter()
-    object.__setattr__(combined, "expression", expression)
-    object.__setattr__(combined, "depth", depth)
-    object.__setattr__(combined, "size", _checked_size(size))
-    for name in _REACH:
-        object.__setattr__(combined, name, any(getattr(part, name) for part in parts))
+    include_superseded = include_deleted = of_question = False
+    for part in parts:
+        include_superseded |= part.include_superseded
+        include_deleted |= part.include_deleted
+        of_question |= part.of_question
+    combined = object.__new__(Filter)
+    combined._set(expression, depth, size, include_superseded, include_deleted, of_question)
     return combined
 
 
 def _depth_of(kind: type[Every] | type[Either], *filters: Filter) -> int:
     """Return the levels of joined filters; a part of the same kind merges into the result."""
-    return 1 + max(part.depth - isinstance(part.expression, kind) for part in filters)
+    depth = 0
+    for part in filters:
+        depth = max(depth, part.depth - isinstance(part.expression, kind))
+    return 1 + depth
 
 
 def _parts(operand: object, kind: type[Every] | type[Either]) -> tuple[Expression, ...]:

@@ -19,7 +19,7 @@ import numpy as np
 from cerata.engine.events import Scope
 from cerata.engine.integrity import hash_bytes
 
-from ..columnar.columns import I64, U32, Mask, concatenate, distinct, rows_up_to
+from ..columnar.columns import I64, U32, Mask, concatenate, distinct, rows_up_to, views
 from ..columnar.hash_index import hash_halves
 from ..columnar.names import Names
 from ..columnar.scopes import Reach, read_scope
@@ -100,20 +100,19 @@ class Frames:
 
     def __init__(self, columns: FrameColumns, seq: int) -> None:
         self.seq = seq
-        self.ids: I64 = columns.seq.view()
         self._columns = columns
-        self._recorded = columns.recorded.view()
-        self._created = columns.created.view()
-        self._closing_seq = columns.closings.seq.view()
-        self._closing_row = columns.closing_row.view()
-        self._closing_kind = columns.closing_kind.view()
-        self._closing_by = columns.closing_by.view()
-        self._anomaly_seq = columns.anomalies.seq.view()
-        self._anomaly_kind = columns.anomaly_kind.view()
         self._attributes = columns.attributes.view()
-        self._embedding_seq = columns.embeddings.seq.view()
-        self._embedding_row = columns.embedding_row.view()
-        self._embedding_space = columns.embedding_space.view()
+        self.ids: I64
+        self.ids, self._recorded, self._created = views(
+            columns.seq, columns.recorded, columns.created
+        )
+        self._closing_seq, self._closing_row, self._closing_kind, self._closing_by = views(
+            columns.closings.seq, columns.closing_row, columns.closing_kind, columns.closing_by
+        )
+        self._anomaly_seq, self._anomaly_kind = views(columns.anomalies.seq, columns.anomaly_kind)
+        self._embedding_seq, self._embedding_row, self._embedding_space = views(
+            columns.embeddings.seq, columns.embedding_row, columns.embedding_space
+        )
 
     # --- rows ------------------------------------------------------------------------------------
 
@@ -473,19 +472,22 @@ class Frames:
 
     def find_uri(self, uri: str, n: int) -> list[int]:
         """Return the frames current at n with this URI, in order."""
-        return [
-            int(self.ids[row]) for row in self.uri_rows(uri, n) if self._closing_at(row, n) is None
-        ]
+        frames: list[int] = []
+        for row in self.uri_rows(uri, n):
+            if self._closing_at(row, n) is None:
+                frames.append(self.ids.item(row))
+        return frames
 
     def uri_rows(self, uri: str, n: int) -> list[int]:
         """Return the rows at n of frames with this URI, open or closed, in order."""
         code = self._attributes.strings.find(uri)
-        limit = self.rows_at(n)
         if code is None:
             return []
-        kind = ValueType.STRING
-        postings = self._attributes.find(attributes.URI, kind, code, code)
-        return sorted({row for posting in postings for row in posting.rows.tolist() if row < limit})
+        limit = self.rows_at(n)
+        rows: set[int] = set()
+        for posting in self._attributes.find(attributes.URI, ValueType.STRING, code, code):
+            rows.update(posting.rows[posting.rows < limit].tolist())
+        return sorted(rows)
 
     # --- masks and order -------------------------------------------------------------------------
 
