@@ -5,7 +5,7 @@ records. Leaves out the decisions of recovery (`recovery`) and the log itself (`
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from msgspec.structs import replace
 
@@ -302,31 +302,30 @@ class LogFile:
 
     def pages(self, ref: Ref) -> list[tuple[Ref, ...]]:
         """Return the references in each section of a manifest."""
-        count = len(self._sections_of(ref))
+        count = len(self._sections_of(ref, ExtentKind.MANIFEST))
         return [self.page(Section(*ref, number)) for number in range(count)]
 
     def page(self, section: Section) -> tuple[Ref, ...]:
         """Return the references in a section of a manifest; the last 256 pages are cached."""
         refs = self._pages.get(section)
         if refs is None:
-            data = _numbered(self._sections_of(section.extent), section)
+            data = _numbered(self._sections_of(section.extent, ExtentKind.MANIFEST), section)
             refs = self._pages[section] = tuple(decode_refs(data, section.offset))
             forget_oldest(self._pages, _MANIFESTS_KEPT_MAX)
         return refs
 
-    def _sections_of(self, ref: Ref) -> list[bytes]:
-        """Return the encoded sections of a manifest; those of the last 256 are cached."""
+    def _sections_of(self, ref: Ref, kind: ExtentKind) -> list[bytes]:
+        """Return the encoded sections of a manifest or ledger; those of the last 256 are cached."""
         sections = self._manifests.get(ref)
         if sections is None:
-            body = self.read_extent(ref, ExtentKind.MANIFEST)
+            body = self.read_extent(ref, kind)
             sections = self._manifests[ref] = decode_sections(body, ref.offset)
             forget_oldest(self._manifests, _MANIFESTS_KEPT_MAX)
         return sections
 
     def ledger(self, section: Section) -> list[LedgerEntry]:
         """Return the entries of a projection's ledger, oldest first."""
-        body = self.read_extent(section.extent, ExtentKind.LEDGER)
-        data = _numbered(decode_sections(body, section.offset), section)
+        data = _numbered(self._sections_of(section.extent, ExtentKind.LEDGER), section)
         return decode_ledger(data, section.offset)
 
 
@@ -397,8 +396,10 @@ class Flip:
 
     def add_manifest(self, *pages: Sequence[Ref]) -> Ref:
         """Add a manifest of pages of at most 256 references each, and return its reference."""
-        first = min(refs[0].first_seq for refs in pages)
-        last = max(refs[-1].last_seq for refs in pages)
+        first, last = pages[0][0].first_seq, 0
+        for refs in pages:
+            first = min(first, refs[0].first_seq)
+            last = max(last, refs[-1].last_seq)
         return self.add(ExtentKind.MANIFEST, encode_manifest(pages), first, last)
 
     def add_states(self, drafts: Mapping[str, StateDraft]) -> dict[str, SavedProjection]:
@@ -428,7 +429,8 @@ class Flip:
             key: SavedProjection(
                 seq=draft.seq,
                 digest=draft.digest,
-                chunks=tuple(page for page in pages[key] if isinstance(page, Section)),
+                # Each page is a section by now.
+                chunks=tuple(cast("list[Section]", pages[key])),
                 ledger=sections.get(key),
             )
             for key, draft in drafts.items()

@@ -15,6 +15,7 @@ import re
 import struct
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -35,7 +36,7 @@ from cerata.engine.format.toc import (
 from cerata.engine.integrity import HASH_SIZE, hash_bytes
 from cerata.engine.log import Log
 from cerata.projections.core.projection import Projection, is_idle
-from cerata.projections.core.ranges import Range, complete_ranges, last_complete, layout
+from cerata.projections.core.ranges import RANGE_SEQS, Range, complete_ranges, layout
 
 COMPRESSION_LEVEL: Final = 1
 """Level 3 takes twice as long on columns in planes, and saves nothing."""
@@ -151,7 +152,8 @@ def saved_ranges(log_file: LogFile, saved: SavedProjection) -> list[SavedRange]:
     """
     ranges = layout(saved.seq)
     if not saved.chunks:
-        return [SavedRange(span, None, None) for span in ranges]
+        # An idle state: most states of a file have no event of their own.
+        return [*map(SavedRange, ranges, repeat(None), repeat(None))]
     chunks = dict[Range, Ref]()
     damaged: list[tuple[Range, Corrupt]] = []
     for ref, damage in chunk_refs(log_file, saved):
@@ -229,6 +231,8 @@ class Plan(msgspec.Struct, frozen=True):
 
     def draft(self, flip: Flip) -> StateDraft:
         """Add new chunks to a flip, and return the checkpoint without its new pages and ledger."""
+        if not self.chunks:
+            return StateDraft(self.seq, self.digest, ())
         refs: list[Ref] = []
         for chunk in self.chunks:
             if isinstance(chunk, Ref):
@@ -275,7 +279,7 @@ def plan_checkpoint(
         StateDamaged: the state in memory differs from the result of the fold.
     """
     seq = projection.seq if through is None else min(projection.seq, through)
-    end = last_complete(seq)
+    end = seq - seq % RANGE_SEQS
     stored: dict[Range, Ref | None] = {}
     partial: Range | None = None
     for span, ref, hurt in saved_ranges(log_file, saved):
@@ -283,7 +287,7 @@ def plan_checkpoint(
             stored[span] = ref
             if span[0] == end:
                 partial = span
-    spans = complete_ranges(seq)
+    spans = [*complete_ranges(seq)]
     if tail and end < seq:
         spans.append((end, seq))
     elif partial is not None and partial[1] <= seq:
@@ -312,7 +316,7 @@ def plan_checkpoint(
         digest=digest,
         chunks=tuple(chunks),
         ledger=thinned(ledger or (), LedgerEntry(reached, digest)),
-        pages=_pages(log_file, saved),
+        pages=_pages(log_file, saved) if saved.chunks else (),
         erased=erased,
         shared=_named(shared, {*spans} - stored.keys()) if shared.refs else shared,
     )
@@ -388,7 +392,12 @@ def thinned(ledger: Sequence[LedgerEntry], newest: LedgerEntry) -> tuple[LedgerE
     The dropped entry has the nearest neighbours relative to its age, so the ledger
     stays dense near the end and ever sparser towards the start.
     """
-    entries = [entry for entry in ledger if entry.seq < newest.seq]
+    if not ledger:
+        return (newest,)
+    entries: list[LedgerEntry] = []
+    for entry in ledger:
+        if entry.seq < newest.seq:
+            entries.append(entry)
     entries.append(newest)
     if len(entries) > LEDGER_ENTRIES_MAX:
         seqs = [entry.seq for entry in entries]
@@ -402,20 +411,28 @@ def thinned(ledger: Sequence[LedgerEntry], newest: LedgerEntry) -> tuple[LedgerE
     return tuple(entries)
 
 
-def outlived(toc: Toc, key: str, seq: int) -> Iterator[str]:
-    """Yield the keys of earlier versions that no process saves any more, at a save at ``seq``.
+def outlived(toc: Toc, seqs: Mapping[str, int]) -> list[str]:
+    """Return the keys of earlier versions that no process saves any more.
 
     A process with an earlier version saves every 4,096 events; its entry is dropped when it lags by
     32,768. Later versions, other parameters and other names stay.
+
+    Args:
+        toc: The TOC before the save.
+        seqs: The event of the save of each key.
     """
-    current = _KEY.fullmatch(key)
-    for candidate in toc.projections:
-        match = _KEY.fullmatch(candidate)
-        if current is None or match is None or current["name"] != match["name"]:
-            continue
-        is_earlier = int(match["version"]) < int(current["version"])
-        if is_earlier and toc.saved(candidate).seq + OUTLIVED_SEQS <= seq:
-            yield candidate
+    others = toc.projections.keys() - seqs.keys()
+    if not others:
+        return []
+    saves: dict[str, list[tuple[int, int]]] = {}
+    for current in filter(None, map(_KEY.fullmatch, seqs)):
+        saves.setdefault(current["name"], []).append((int(current["version"]), seqs[current[0]]))
+    keys: list[str] = []
+    for match in filter(None, map(_KEY.fullmatch, sorted(others))):
+        version, end = int(match["version"]), toc.saved(match[0]).seq + OUTLIVED_SEQS
+        if any(version < later and end <= seq for later, seq in saves.get(match["name"], ())):
+            keys.append(match[0])
+    return keys
 
 
 def is_of_others(key: str, saved: Collection[str]) -> bool:
@@ -434,10 +451,13 @@ def is_of_others(key: str, saved: Collection[str]) -> bool:
     return key not in saved and not key.endswith("~") and int(match["version"]) >= version
 
 
+_FIELDS: Final = frozenset(SavedProjection.__struct_fields__)
+
+
 def _later_fields(toc: Toc, key: str) -> dict[str, Any]:
     """Return the fields of an entry that this version does not know."""
     entry = toc.projections.get(key, {})
-    return {name: entry[name] for name in entry if name not in SavedProjection.__struct_fields__}
+    return {name: entry[name] for name in entry if name not in _FIELDS}
 
 
 def publish(
@@ -460,12 +480,17 @@ def publish(
     def build(flip: Flip, toc: Toc) -> dict[str, Mapping[str, Any] | None]:
         entries: dict[str, Mapping[str, Any] | None] = {}
         # Under the writer lock, so no erasure can intervene.
-        valid = {key: plan for key, plan in plans.items() if plan.is_valid(key, log.file, toc)}
+        log_file = log.file
+        valid = {key: plan for key, plan in plans.items() if plan.is_valid(key, log_file, toc)}
         overtaken.update(plans.keys() - valid.keys())
         saved = flip.add_states({key: plan.draft(flip) for key, plan in valid.items()})
+        seqs: dict[str, int] = {}
         for key, plan in valid.items():
-            entries[key] = {**_later_fields(toc, key), **saved[key].to_entry()}
-            entries.update(dict.fromkeys(outlived(toc, key, plan.seq)))
+            has_later = not _FIELDS.issuperset(toc.projections.get(key, ()))
+            later = _later_fields(toc, key) if has_later else {}
+            entries[key] = {**later, **saved[key].to_entry()}
+            seqs[key] = plan.seq
+        entries.update(dict.fromkeys(outlived(toc, seqs)))
         for key, name in (moves or {}).items():
             moved = entries.get(key, toc.projections.get(key))
             if moved is None or key in overtaken:

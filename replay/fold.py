@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
 from cerata.engine.errors import (
     Corrupt,
@@ -30,6 +30,7 @@ from cerata.engine.errors import (
     ProjectionFailed,
     StorageFailed,
 )
+from cerata.engine.file import LogFile
 from cerata.engine.format.toc import SavedProjection, Toc
 from cerata.engine.late import late
 from cerata.engine.log import Log
@@ -148,6 +149,21 @@ class FoldReport:
     bad_chunks: tuple[str, ...]
     bad_seqs: frozenset[int] = frozenset()
     """The first seqs of the unusable chunks."""
+
+
+class _Save(NamedTuple):
+    """The checkpoints to plan.
+
+    - ``tail`` includes the events after the last complete range; ``through`` leaves out those after
+      it, and None saves to the head.
+    - A state that is folded to ``head`` needs no further look at the log.
+    """
+
+    toc: Toc
+    log_file: LogFile
+    tail: bool = False
+    through: int | None = None
+    head: int | None = None
 
 
 class Fold:
@@ -602,8 +618,12 @@ class Fold:
     def _taken_together(self) -> list[Projection]:
         """Take every projection; fold those at the earliest event in one pass, to decode once."""
         self._drop_all_if_erased()
-        taken = {name: self._take(name) for name in self.registry.names}
-        first = min(projection.seq for projection in taken.values())
+        taken: dict[str, Projection] = {}
+        for name in self.registry.names:
+            # As `_take` begins: most states are in memory.
+            settled = self._settled
+            taken[name] = settled.pop(name) if name in settled else self._take(name)
+        first = min(map(attrgetter("seq"), taken.values()))
         together = [projection for projection in taken.values() if projection.seq == first]
         pieces = recent_batches(self._log, first + 1, self._end)
         with suppress(Corrupt):
@@ -740,11 +760,12 @@ class Fold:
         """Return the seq through which all projections are saved, except failed projections."""
         toc = self._log.toc()
         if toc is not self._seen[0]:
-            saved = [
-                toc.saved(self._key(name)).seq
-                for name in self.registry.names
-                if name not in self._failed
-            ]
+            # An entry names the seq of its state, 0 if it has none.
+            saved: list[int] = []
+            for name in self.registry.names:
+                if name not in self._failed:
+                    key = self._keys.get(name) or self._key(name)
+                    saved.append(toc.saved(key).seq)
             self._seen = toc, min(saved)
         return self._seen[1]
 
@@ -855,7 +876,7 @@ class Fold:
         return True
 
     def plan(self, name: str, through: int) -> Plan | None:
-        return self._plan_of(name, self._log.toc(), tail=False, through=through)
+        return self._plan_of(name, _Save(self._log.toc(), self._log.file, through=through))
 
     def publish_plans(self, plans: dict[str, Plan]) -> None:
         self._publish(plans, wait=False)
@@ -871,7 +892,7 @@ class Fold:
         if not self._may_save():
             return
         try:
-            plan = self._planned(projection, self._log.toc(), tail=False)
+            plan = self._planned(projection, _Save(self._log.toc(), self._log.file))
             self._publish({} if plan is None else {projection.name: plan}, wait=False)
         except (StorageFailed, Corrupt, Locked, OutcomeUnknown):
             # The failure loses nothing. The next call of a poisoned handle raises.
@@ -880,29 +901,29 @@ class Fold:
     def _save_all(self, *, tail: bool) -> None:
         """Fold every projection to the head, and save it. Needs the mutex."""
         self._settle_all(self._taken_together())
-        toc = self._log.toc()
+        save = _Save(self._log.toc(), self._log.file, tail=tail, head=self._end)
         plans = dict[str, Plan]()
         for name in self.registry.names:
-            plan = self._plan_of(name, toc, tail=tail)
+            plan = self._plan_of(name, save)
             if plan is not None:
                 plans[name] = plan
         self._publish(plans, wait=True)
 
-    def _plan_of(
-        self, name: str, toc: Toc, *, tail: bool, through: int | None = None
-    ) -> Plan | None:
+    def _plan_of(self, name: str, save: _Save) -> Plan | None:
         """Return the checkpoint plan of a projection; a damaged state is folded again.
-
-        Without ``through`` the projection is folded and saved to the head, else to that event.
 
         Raises:
             Corrupt: the state was damaged in memory at every try.
         """
         damage: StateDamaged | None = None
         for _ in range(_TRIES):
-            projection, _fault = self._advanced(name, through)
+            settled = self._settled.get(name)
+            if settled is not None and settled.seq == save.head:
+                projection = self._settled.pop(name)
+            else:
+                projection, _fault = self._advanced(name, save.through)
             try:
-                plan = self._planned(projection, toc, tail=tail, through=through)
+                plan = self._planned(projection, save)
             except StateDamaged as error:
                 damage = error
                 self._forget_reads()
@@ -919,33 +940,34 @@ class Fold:
             "nothing was saved.",
         )
 
-    def _planned(
-        self, projection: Projection, toc: Toc, *, tail: bool, through: int | None = None
-    ) -> Plan | None:
+    def _planned(self, projection: Projection, save: _Save) -> Plan | None:
         report = self.reports.get(projection.name)
         bad = frozenset[int]() if report is None else report.bad_seqs
-        saved = toc.saved(self._key(projection.name))
+        name = projection.name
+        saved = save.toc.saved(self._keys.get(name) or self._key(name))
         return plan_checkpoint(
             projection,
-            self._log.file,
+            save.log_file,
             saved,
             erased=self._erased,
-            tail=tail,
+            tail=save.tail,
             bad=bad,
-            through=through,
+            through=save.through,
             places=self.places,
             level=self._level,
         )
 
     def _publish(self, plans: Mapping[str, Plan], *, wait: bool) -> None:
         if plans:
-            publish(self._log, {self._key(name): plan for name, plan in plans.items()}, wait=wait)
-            for name in plans:
+            # A plan has made the key of its projection.
+            keys = self._keys
+            publish(self._log, {keys[name]: plan for name, plan in plans.items()}, wait=wait)
+            for name in plans.keys() & self.reports.keys():
                 self._forget_damage(name)
             if len(self._settled) == len(self.registry.names):
                 # No fold needs these events again, and the seal has their hashes.
                 self._together = _NO_EVENTS
-                self._log.drop_recent(min(each.seq for each in self._settled.values()))
+                self._log.drop_recent(min(map(attrgetter("seq"), self._settled.values())))
 
     def _forget_damage(self, name: str) -> None:
         """Clear the report of unusable chunks, which have been replaced."""

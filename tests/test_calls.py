@@ -215,7 +215,7 @@ CALLS: Final = (
     Call("frame", 61, frame),
     Call("facts", 74, facts),
     Call("assert_fact", 223, assert_fact),
-    Call("checkpoint after 2 writes", 2_439, checkpoint),
+    Call("checkpoint after 2 writes", 1_537, checkpoint),
     Call("Session.exchange", 196, exchange),
     Call("Session.assemble", 2_555, assemble),
 )

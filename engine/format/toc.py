@@ -189,8 +189,9 @@ def decode_ledger(section: bytes, offset: int) -> list[LedgerEntry]:
             f"A ledger has {len(entries):,} entries; the limit is {LEDGER_ENTRIES_MAX}",
             offset=offset,
         )
-    if any(later.seq <= earlier.seq for earlier, later in pairwise(entries)):
-        raise Corrupt("The seqs of a ledger do not ascend", offset=offset)
+    for earlier, later in pairwise(entries):
+        if later.seq <= earlier.seq:
+            raise Corrupt("The seqs of a ledger do not ascend", offset=offset)
     return entries
 
 

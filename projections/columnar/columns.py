@@ -203,7 +203,10 @@ def planes(name: str, column: Unsigned) -> dict[str, U8]:
     """
     data = np.ascontiguousarray(column, column.dtype.newbyteorder("<")).view(np.uint8)
     apart = data.reshape(-1, column.itemsize)
-    return {f"{name}.{place}": apart[:, place] for place in range(column.itemsize)}
+    parts: dict[str, U8] = {}
+    for place in range(column.itemsize):
+        parts[f"{name}.{place}"] = apart[:, place]
+    return parts
 
 
 def encode_columns(columns: Mapping[str, AnyColumn]) -> bytes:
@@ -216,6 +219,16 @@ def encode_columns(columns: Mapping[str, AnyColumn]) -> bytes:
             data = column.astype(_little(column.dtype), copy=False).tobytes()
             parts += (data, bytes(-len(data) % 8))
     return b"".join(parts)
+
+
+def has_items(data: bytes, *, but: Container[str]) -> bool:
+    """Return whether a column of a chunk that this process encoded has an item, ``but`` some."""
+    _, _, count = _HEADER.unpack_from(data)
+    end = _HEADER.size + count * _DESCRIPTOR.size
+    for descriptor, items, _ in _DESCRIPTOR.iter_unpack(memoryview(data)[_HEADER.size : end]):
+        if items and _described(descriptor)[0] not in but:
+            return True
+    return False
 
 
 @lru_cache(maxsize=1024)
@@ -287,10 +300,6 @@ class Columns:
     def count(self, name: str) -> int:
         """Return the number of items of a column; 0 if it is missing."""
         return self._counts.get(name, 0)
-
-    def is_empty(self, *, but: Container[str]) -> bool:
-        """Return whether no column has an item, ``but`` some."""
-        return not [name for name, count in self._counts.items() if count and name not in but]
 
     def _array(self, name: str) -> AnyColumn:
         column = self._columns.get(name)

@@ -119,13 +119,16 @@ class BlockFold(ABC):
         return {}
 
     def apply(self, events: Sequence[FoldedEvent]) -> None:
-        if not events:
+        batch = events if isinstance(events, EventBatch) else EventBatch(events)
+        if not batch.size:
             return
-        batch = EventBatch.of(events)
         self._kept = None
-        check_follows(self.seq, batch.first_seq, batch.last_seq, batch.size)
+        seq = self.seq
+        if (batch.first_seq, batch.last_seq) != (seq + 1, seq + batch.size):
+            check_follows(seq, batch.first_seq, batch.last_seq, batch.size)
         self._seal.check_counts()
-        for step in steps_of(self.seq, batch, BLOCK_SEQS):
+        is_step = batch.size <= BLOCK_SEQS - seq % BLOCK_SEQS
+        for step in (batch,) if is_step else steps_of(seq, batch, BLOCK_SEQS):
             self._fold(step)
             self.seq += step.size
             self._seal.extend()
@@ -177,15 +180,18 @@ class BlockFold(ABC):
 
     def digest_at(self, seq: int) -> bytes:
         """Return the digest at an earlier seq; O(one block of events)."""
-        check_range(0, seq, self.seq)
+        if not 0 <= seq <= self.seq:
+            check_range(0, seq, self.seq)
         digest = self._digests.root(seq, self._keep_effects)
         self._last_digest = seq, digest
         return digest
 
     def chunk(self, after: int, through: int | None = None) -> bytes:
         end = self.seq if through is None else through
-        check_range(after, end, self.seq)
-        self._digests.recheck(after, end, self._effects)
+        if not 0 <= after <= end <= self.seq:
+            check_range(after, end, self.seq)
+        if end - after >= BLOCK_SEQS:
+            self._digests.recheck(after, end, self._effects)
         return self._encoded(after, end)
 
     def _keep_effects(self, after: int, through: int) -> dict[str, AnyColumn]:

@@ -29,8 +29,8 @@ from ..columnar.columns import (
     AnyColumn,
     Column,
     Columns,
-    decode_columns,
     encode_columns,
+    has_items,
     require,
 )
 from .seal import StateDamaged
@@ -265,7 +265,8 @@ class BlockDigests:
     def root(self, seq: int, effects: Callable[[int, int], Mapping[str, AnyColumn]]) -> bytes:
         """Return the digest at ``seq``, any seq up to the last folded event."""
         blocks = seq // BLOCK_SEQS
-        self.complete(seq, effects)
+        if self._tree.size < blocks:
+            self.complete(seq, effects)
         tree = self._tree
         if blocks < tree.size:
             tree = Tree().extend(self._leaf_list(0, blocks))
@@ -327,8 +328,8 @@ def chunk_head(salt: bytes, after: int, through: int) -> dict[str, AnyColumn]:
 
 
 def is_idle(chunk: bytes) -> bool:
-    """Return whether a chunk has no effect."""
-    return decode_columns(chunk).is_empty(but=_WITHOUT_EFFECT)
+    """Return whether a chunk that this process encoded has no effect."""
+    return not has_items(chunk, but=_WITHOUT_EFFECT)
 
 
 def check_head(columns: Columns, salt: bytes, seq: int) -> int:

@@ -9,6 +9,7 @@ The sizes end at 4,096: a range eight times as large would be an eleventh of a f
 documents, all written by the checkpoint that joins its parts.
 """
 
+from functools import lru_cache
 from typing import Final
 
 RANGE_SEQS: Final = 512
@@ -23,11 +24,12 @@ Range = tuple[int, int]
 """(after, through): the events ``after + 1`` … ``through``."""
 
 
-def complete_ranges(seq: int) -> list[Range]:
+@lru_cache(maxsize=4)
+def complete_ranges(seq: int) -> tuple[Range, ...]:
     """Return the largest complete ranges of the first ``seq`` events, in order.
 
     >>> complete_ranges(5_000)
-    [(0, 4096), (4096, 4608)]
+    ((0, 4096), (4096, 4608))
     """
     ranges: list[Range] = []
     start = 0
@@ -35,14 +37,15 @@ def complete_ranges(seq: int) -> list[Range]:
         while start + size <= seq:
             ranges.append((start, start + size))
             start += size
-    return ranges
+    return (*ranges,)
 
 
-def layout(seq: int) -> list[Range]:
+@lru_cache(maxsize=4)
+def layout(seq: int) -> tuple[Range, ...]:
     """Return the ranges of a checkpoint at ``seq``, a partial range at the end included."""
     ranges = complete_ranges(seq)
-    end = last_complete(seq)
-    return [*ranges, (end, seq)] if end < seq else ranges
+    end = seq - seq % RANGE_SEQS
+    return (*ranges, (end, seq)) if end < seq else ranges
 
 
 def is_range(after: int, through: int) -> bool:

@@ -12,6 +12,7 @@ number of pieces is O(log rows) for any sequence of puts.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -204,23 +205,27 @@ def merge(pieces: Sequence[Piece]) -> Piece:
     if len(pieces) == 1:
         return pieces[0]
     first_row = pieces[0].first_row
-    terms = concatenate([piece.terms for piece in pieces], np.uint32)
+    base = 0
+    all_sizes: list[I64] = []
+    shifted: list[I64] = []
+    of_rows: list[U32] = []
+    for piece in pieces:
+        all_sizes.append(np.diff(piece.starts))
+        shifted.append(piece.starts[:-1] + base)
+        of_rows.append(piece.rows() + np.uint32(piece.first_row - first_row))
+        base += len(piece.counts)
+    terms = np.concatenate([*map(attrgetter("terms"), pieces)])
     # A stable sort keeps pieces, and so rows, in order within a term.
     order = np.argsort(terms, kind="stable")
-    sizes = concatenate([np.diff(piece.starts) for piece in pieces], np.int64)[order]
-    bases = offsets([len(piece.counts) for piece in pieces])
-    shifted = [piece.starts[:-1] + base for piece, base in zip(pieces, bases, strict=False)]
-    starts = concatenate(shifted, np.int64)
+    sizes = np.concatenate(all_sizes)[order]
+    starts = np.concatenate(shifted)
     postings = gather_ranges(starts[order], sizes)
-    shifts = [np.uint32(piece.first_row - first_row) for piece in pieces]
-    rows = concatenate(
-        [piece.rows() + shift for piece, shift in zip(pieces, shifts, strict=True)], np.uint32
-    )
-    counts = concatenate([piece.counts.astype(np.uint32) for piece in pieces], np.uint32)
+    rows = np.concatenate(of_rows)
+    counts = np.concatenate([*map(attrgetter("counts"), pieces)], dtype=np.uint32)
     token_ends = offsets(counts)
     token_starts = token_ends[starts[order]]
     token_sizes = token_ends[starts[order] + sizes] - token_starts
-    positions = concatenate([piece.positions.astype(np.uint32) for piece in pieces], np.uint32)
+    positions = np.concatenate([*map(attrgetter("positions"), pieces)], dtype=np.uint32)
     merged_terms, group_starts = _groups(terms[order])
     merged_starts = offsets(sizes)[group_starts]
     merged_counts = narrow(counts[postings])

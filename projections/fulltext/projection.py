@@ -95,6 +95,8 @@ class FulltextProjection(BlockFold):
         self._recent = PieceGroup(())
         self._stream = Column(np.uint32)
         self._stream_row = 0
+        self._checked: tuple[int, int, dict[str, AnyColumn]] | None = None
+        """The encoded postings of a range of rows, from a check to the chunk of the same events."""
         self._kept_columns = self._growing()
 
     @property
@@ -149,6 +151,7 @@ class FulltextProjection(BlockFold):
         if events:
             # Raise before any change if the stemmer is missing: no text folds without it.
             english()
+        self._checked = None
         super().apply(events)
 
     def _fold(self, events: EventBatch) -> None:
@@ -157,7 +160,7 @@ class FulltextProjection(BlockFold):
             part = slice(first, first + _BATCH_ROWS)
             self._fold_rows(rows.seqs[part], rows.bodies[part])
             settled = self._tokens_before(self._settled_row())
-            if self._tokens_before(len(self._seqs)) - settled >= _PIECE_TOKENS_MIN:
+            if self._tokens_before(self._seqs.size) - settled >= _PIECE_TOKENS_MIN:
                 self._settle()
 
     def _fold_rows(self, seqs: Sequence[int], bodies: Sequence[EventBody | Erased]) -> None:
@@ -167,7 +170,7 @@ class FulltextProjection(BlockFold):
         words = cut(data)
         part_ends = np.cumsum(np.array(sizes, np.int64) + 1)
         words_before = np.searchsorted(words.starts, part_ends)
-        row = len(self._seqs)
+        row = self._seqs.size
 
         def rows_of(places: I64) -> I64:
             return words_before.searchsorted(places, side="right") // PART_COUNT + row
@@ -184,7 +187,7 @@ class FulltextProjection(BlockFold):
         self._add_rows(seqs, FieldLengths(stops, totals, *named), marks)
 
     def _add_rows(self, seqs: npt.ArrayLike, lengths: FieldLengths, marks: U8) -> None:
-        base = self._tokens_before(len(self._seqs))
+        base = self._tokens_before(self._seqs.size)
         self._token_ends.extend(np.cumsum(lengths.total, dtype=np.int64) + base)
         self._seqs.extend(seqs)
         counts = (lengths.total, lengths.title, lengths.tags, lengths.role, lengths.beside)
@@ -204,7 +207,7 @@ class FulltextProjection(BlockFold):
 
     def _settle(self) -> None:
         row = self._settled_row()
-        end = len(self._seqs)
+        end = self._seqs.size
         if row < end:
             piece = postings.invert(self._tokens(row, end), self._fields().part(row, end), row)
             self._recent = PieceGroup(postings.tidy((*self._recent.pieces, piece)))
@@ -224,12 +227,12 @@ class FulltextProjection(BlockFold):
 
     def _drop_stream(self) -> None:
         self._stream = Column(np.uint32)
-        self._stream_row = len(self._seqs)
+        self._stream_row = self._seqs.size
         self._kept_columns = self._growing()
         self._restart_seal()
 
     def _tokens_before(self, row: int) -> int:
-        return int(self._token_ends.view()[row - 1]) if row else 0
+        return self._token_ends.buffer.item(row - 1) if row else 0
 
     def _tokens(self, first_row: int, end_row: int) -> U32:
         """Return the tokens of rows, from the stream, or else reconstructed from the pieces."""
@@ -237,7 +240,7 @@ class FulltextProjection(BlockFold):
             base = self._tokens_before(self._stream_row)
             start = self._tokens_before(first_row)
             end = self._tokens_before(end_row)
-            return self._stream.view()[start - base : end - base]
+            return self._stream.buffer[start - base : end - base]
         middle = min(end_row, self._settled_row())
         piece = postings.gather(self._pieces, first_row, middle)
         tokens = postings.stream_of(piece, self._lengths.view()[first_row:middle])
@@ -271,6 +274,7 @@ class FulltextProjection(BlockFold):
 
     def check(self) -> None:
         super().check()
+        self._settle()
         # A digest covers the stream and a chunk holds the pieces: the two must agree.
         first = self._stream_row
         end = self._settled_row()
@@ -283,17 +287,20 @@ class FulltextProjection(BlockFold):
             except Corrupt:
                 actual = {}
             same = actual.keys() == expected.keys()
-            if not same or not all(np.array_equal(actual[name], expected[name]) for name in actual):
+            for name in actual if same else ():
+                same &= np.array_equal(actual[name], expected[name])
+            if not same:
                 raise StateDamaged("a posting in memory differs from its tokens")
+            self._checked = first, end, actual
 
     # --- digest and chunks -----------------------------------------------------------------------
 
     def _effects(self, after: int, through: int) -> dict[str, AnyColumn]:
         first, end = self._rows(after, through)
         return {
-            "rows.seq": self._seqs.view()[first:end],
+            "rows.seq": self._seqs.buffer[first:end],
             **self._lengths_within(first, end),
-            "rows.marks": self._marks.view()[first:end],
+            "rows.marks": self._marks.buffer[first:end],
             "tokens": self._tokens(first, end),
             **self._vocabulary.effects(first, end),
         }
@@ -319,7 +326,12 @@ class FulltextProjection(BlockFold):
         first, end = self._rows(after, through)
         fields = self._fields().part(first, end)
         effects = self._kept_effects(after, through)
-        pieces = postings.encode(postings.gather(self._pieces, first, end), fields)
+        # The check of a plan has encoded the postings of its events, mostly of the same ones.
+        checked, self._checked = self._checked, None
+        if checked is not None and checked[:2] == (first, end):
+            pieces = checked[2]
+        else:
+            pieces = postings.encode(postings.gather(self._pieces, first, end), fields)
         columns: dict[str, AnyColumn] = {}
         for name, column in effects.items():
             # The postings take the place of the tokens.
@@ -362,7 +374,7 @@ class FulltextProjection(BlockFold):
         marks = columns.u8("rows.marks")
         require(len(marks) == len(seqs), "rows.marks differs in count from rows.seq")
         require(not (marks > MARK_MAX).any(), "rows.marks has an unknown mark")
-        row = len(self._seqs)
+        row = self._seqs.size
         term_count = len(self._vocabulary)
         added = self._vocabulary.check(columns, len(seqs))
         piece = postings.decode(columns, fields, row, term_count + added)

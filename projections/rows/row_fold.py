@@ -75,6 +75,8 @@ class RowFold:
         self.seq = 0
         self._saved: list[_Saved] = []
         self._before = self._own.rows.mark()
+        self._last_unsaved: _Saved | None = None
+        """The events since the last range as the last digest had them, for their chunk."""
         # The sum over all rows, updated by each step, to check the result of `_total`.
         self._sum = 0
 
@@ -126,11 +128,14 @@ class RowFold:
     # --- folding ---------------------------------------------------------------------------------
 
     def apply(self, events: Sequence[FoldedEvent]) -> None:
-        if not events:
+        batch = events if isinstance(events, EventBatch) else EventBatch(events)
+        if not batch.size:
             return
-        batch = EventBatch.of(events)
-        check_follows(self.seq, batch.first_seq, batch.last_seq, len(batch))
-        for step in steps_of(self.seq, batch, RANGE_SEQS):
+        self._last_unsaved = None
+        if (batch.first_seq, batch.last_seq) != (self.seq + 1, self.seq + batch.size):
+            check_follows(self.seq, batch.first_seq, batch.last_seq, batch.size)
+        is_step = batch.size <= RANGE_SEQS - self.seq % RANGE_SEQS
+        for step in (batch,) if is_step else steps_of(self.seq, batch, RANGE_SEQS):
             self._fold(step)
             if self.seq % RANGE_SEQS == 0:
                 self._complete()
@@ -208,8 +213,9 @@ class RowFold:
     def _unsaved(self) -> _Saved:
         """Return the events since the last complete range as a range."""
         changes = self._own.rows.changes(self._before)
-        rows = {key: now for key, _, now in changes}
-        return _Saved((self._base, self.seq), rows, self._total(changes))
+        rows = {key: now for key, _, now in changes} if changes else {}
+        base = self._saved[-1].range[1] if self._saved else 0
+        return _Saved((base, self.seq), rows, self._total(changes))
 
     def _append(self, saved: _Saved) -> None:
         """Store a range; if small ranges fill a large range, replace them by the large range."""
@@ -238,7 +244,8 @@ class RowFold:
     # --- digest ----------------------------------------------------------------------------------
 
     def digest(self) -> bytes:
-        return self._digest(self.seq, self._total(self._own.rows.changes(self._before)))
+        unsaved = self._last_unsaved = self._unsaved()
+        return self._digest(self.seq, unsaved.total)
 
     def digest_at(self, seq: int) -> bytes:
         if seq == self.seq:
@@ -267,15 +274,19 @@ class RowFold:
 
     def chunk(self, after: int, through: int | None = None) -> bytes:
         last = self.seq if through is None else through
-        check_range(after, last, self.seq)
+        if not 0 <= after <= last <= self.seq:
+            check_range(after, last, self.seq)
         for saved in self._saved:
             if saved.range == (after, last):
                 return self._encode(saved)
-        if (after, last) != (self._base, self.seq):
+        unsaved, self._last_unsaved = self._last_unsaved, None
+        if unsaved is None or unsaved.range[1] != self.seq:
+            unsaved = self._unsaved()
+        if (after, last) != unsaved.range:
             raise ValueError(
                 f"events {after + 1:,} to {last:,} are no range of a fold at seq {self.seq:,}"
             )
-        return self._encode(self._unsaved())
+        return self._encode(unsaved)
 
     def has_chunk(self, after: int, through: int, data: bytes) -> bool:
         return self.chunk(after, through) == data
@@ -289,7 +300,8 @@ class RowFold:
             **chunk_head(self._salt, *saved.range),
             "sum": np.frombuffer(saved.total.to_bytes(_SUM_SIZE, "little"), np.uint8),
         }
-        for name, pieces in (("keys", keys), ("values", [saved.rows[key] for key in keys])):
+        values = [*map(saved.rows.__getitem__, keys)]
+        for name, pieces in (("keys", keys), ("values", values)):
             columns[f"{name}.sizes"], columns[f"{name}.bytes"] = joined(pieces)
         return encode_columns(columns)
 

@@ -114,4 +114,4 @@ def test_a_name_that_is_no_key_of_a_lower_version_is_carried(key: str) -> None:
         store.checkpoint()
         toc = msgspec.structs.replace(store._log.toc(), projections={key: {}})
         own = projection_key(row_fold(SpendingLatest))
-        assert list(checkpoint.outlived(toc, own, 1 << 40)) == []
+        assert list(checkpoint.outlived(toc, {own: 1 << 40})) == []
