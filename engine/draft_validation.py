@@ -114,8 +114,10 @@ def check_body(body: EventBody) -> None:
         return
     if isinstance(body, AssertFact):
         # The other fields are flat, and decoding checks their types.
-        _check_nested(body.object, "object", 1, _PLAIN)
-        _check_nested(body.confidence, "confidence", 1, None)
+        if type(body.object) is not str:
+            _check_nested(body.object, "object", 1, _PLAIN)
+        if not (type(body.confidence) is float and math.isfinite(body.confidence)):
+            _check_nested(body.confidence, "confidence", 1, None)
         return
     if isinstance(body, UseEmbedder):
         _check_use(body)
@@ -237,8 +239,10 @@ def check_widths(body: EventBody) -> None:
     if isinstance(body, PutTag):
         _check_within(body.at, "at", 0)
     elif isinstance(body, AssertFact):
-        _check_within(body.valid_from, "valid_from", _TIME_MIN)
-        _check_within(body.valid_to, "valid_to", _TIME_MIN)
+        if body.valid_from is not None:
+            _check_within(body.valid_from, "valid_from", _TIME_MIN)
+        if body.valid_to is not None:
+            _check_within(body.valid_to, "valid_to", _TIME_MIN)
         for place in body.evidence:
             _check_within(place.start, "evidence", _TIME_MIN)
             _check_within(place.end, "evidence", _TIME_MIN)

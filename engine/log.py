@@ -832,7 +832,8 @@ class Log(Handle):
                 with lock.changing():
                     self._look()
                     self._publish_synced()
-        return self.head
+        snapshot = self._snapshot
+        return Head(snapshot.head_seq, snapshot.recorded, self)
 
     def refresh_for(self, kind: str) -> Head:
         """Read on as `refresh`, and sync only if the news have an event of this type.
@@ -848,7 +849,8 @@ class Log(Handle):
                 with lock.changing():
                     self._look()
                     self._show_durable(kind)
-        return self.head
+        snapshot = self._snapshot
+        return Head(snapshot.head_seq, snapshot.recorded, self)
 
     def _show_durable(self, kind: str) -> None:
         """Show readers the durable events, and all if one of a type is new to them."""

@@ -130,10 +130,13 @@ class LogState:
         Raises:
             Corrupt: the file was cut short.
         """
-        # As the check of the size begins: each read looks here.
+        # A file shorter than the structures that this handle has read was cut. Not by `size`: on
+        # Linux, a status call makes the next write update the file's times, which cost a durable
+        # append 100 us.
+        file = self.log_file.file
         end = max(self.page.data_end, self._spills_end)
-        if not self.log_file.file.read_at(end - 1, 1):
-            self.check_size()
+        if not file.read_at(end - 1, 1):
+            raise self._changed(f"It is {file.size():,} bytes; {end:,} are in use")
         pages = self.log_file.read_turned(self.pages)
         if pages != self.pages or self.page.moved:
             return False
@@ -171,15 +174,6 @@ class LogState:
         if page.file_id != self.page.file_id:
             raise self._changed("It holds another file")
         return page, bad
-
-    def check_size(self) -> None:
-        """Refuse a file that is shorter than the structures that this handle has read."""
-        file = self.log_file.file
-        end = max(self.page.data_end, self._spills_end)
-        # Not by `size`: on Linux, a status call makes the next write update the file's times, which
-        # cost a durable append 100 us.
-        if not file.read_at(end - 1, 1):
-            raise self._changed(f"It is {file.size():,} bytes; {end:,} are in use")
 
     def look_on(self, pages: bytes) -> "TailUpdate":
         """Read on from this state without changing it. Raises the errors of `choose_page`."""

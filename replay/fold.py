@@ -791,7 +791,9 @@ class Fold:
         a full disk, a lock or a damaged log, nor a user's code. A later read raises the error. If
         another thread folds, no step is taken.
         """
-        if self._log.head.seq < self._try_from or not self._may_save():
+        # First, since most appends owe no step.
+        due = max(self._try_from, self._gradual.next_due)
+        if self._log.head.seq < due or not self._may_save():
             return False
         if not self._mutex.acquire(blocking=False):
             return False

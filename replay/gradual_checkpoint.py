@@ -98,12 +98,12 @@ class GradualCheckpoint:
         self._seen: int = -1
         self._has_maintainer: bool = False
         """True if another process has published a checkpoint while the file was open here."""
-        self._next = 0
+        self.next_due = 0
         """The head from which a step may be due."""
 
     def take_steps(self, appended: int) -> bool:
         """Take the steps that an append of some events owes; return whether any was taken."""
-        if self._log.head.seq < self._next:
+        if self._log.head.seq < self.next_due:
             return False
         steps = 1 + 2 * appended // STEP_SEQS
         try:
@@ -118,7 +118,7 @@ class GradualCheckpoint:
         self._target = 0
         self._unplanned = []
         self._plans = {}
-        self._next = 0
+        self.next_due = 0
         self._lock.release()
 
     def saved(self) -> None:
@@ -147,15 +147,15 @@ class GradualCheckpoint:
         if is_maintainer and head < start:
             return self._fold_ahead(head, start)
         if head < start:
-            self._next = start
+            self.next_due = start
             return False
         due = saved + saved // _LOAD_SHARE
         if head < due and self._steps.folded_seq() < 0:
             # Reads may load the state at any time, so look again after a range.
-            self._next = min(due, head + RANGE_SEQS_MAX)
+            self.next_due = min(due, head + RANGE_SEQS_MAX)
             return False
         if not (self._lock.take() or head >= start + 2 * RANGE_SEQS_MAX):
-            self._next = head + _PAUSE_SEQS
+            self.next_due = head + _PAUSE_SEQS
             return False
         folded = self._steps.folded_seq()
         if folded < end and self._steps.fold_slice(min(end, max(folded, 0) + STEP_SEQS)):
@@ -167,11 +167,11 @@ class GradualCheckpoint:
     def _fold_ahead(self, head: int, start: int) -> bool:
         folded = self._steps.folded_seq()
         if head - folded < STEP_SEQS:
-            self._next = min(folded + STEP_SEQS, start)
+            self.next_due = min(folded + STEP_SEQS, start)
             return False
         if self._steps.fold_slice(max(folded, 0) + STEP_SEQS):
             return True
-        self._next = start
+        self.next_due = start
         return False
 
     def _plan_or_publish(self) -> bool:
@@ -192,5 +192,5 @@ class GradualCheckpoint:
         self.saved()
         if self._seen < target:
             # The log is damaged before the end of the range: do not try with every append.
-            self._next = self._log.head.seq + RANGE_SEQS_MAX
+            self.next_due = self._log.head.seq + RANGE_SEQS_MAX
         return True

@@ -207,17 +207,17 @@ def assemble(folder: Path) -> Generator[Work]:
 
 
 CALLS: Final = (
-    Call("put_frame", 181, put_frame),
-    Call("search by words", 200, search_words),
-    Call("hybrid question of 10,000 frames", 1_081, search_hybrid, with_c=True),
-    Call("recall of 40 notes", 1_293, recall_notes),
-    Call("recall of 40 turns", 1_681, recall_turns),
-    Call("frame", 61, frame),
-    Call("facts", 74, facts),
-    Call("assert_fact", 223, assert_fact),
-    Call("checkpoint after 2 writes", 1_537, checkpoint),
-    Call("Session.exchange", 196, exchange),
-    Call("Session.assemble", 2_555, assemble),
+    Call("put_frame", 140, put_frame),
+    Call("search by words", 199, search_words),
+    Call("hybrid question of 10,000 frames", 1_080, search_hybrid, with_c=True),
+    Call("recall of 40 notes", 1_292, recall_notes),
+    Call("recall of 40 turns", 1_680, recall_turns),
+    Call("frame", 60, frame),
+    Call("facts", 61, facts),
+    Call("assert_fact", 162, assert_fact),
+    Call("checkpoint after 2 writes", 1_534, checkpoint),
+    Call("Session.exchange", 166, exchange),
+    Call("Session.assemble", 2_454, assemble),
 )
 
 

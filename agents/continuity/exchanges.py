@@ -246,16 +246,17 @@ class Talk:
 
     def exchanges(self, pairs: Sequence[Pair]) -> list[Exchange]:
         """Return exchanges with their texts, which are read together."""
-        seqs = self.messages.columns.seq
-        self._texts = self.snapshot.texts_at(
-            [seqs.item(row) for pair in pairs for row in pair.rows]
-        )
+        self.read_texts([row for pair in pairs for row in pair.rows])
 
         def place(pair: Pair) -> str:
             columns = self.messages.columns
             return f"Exchange of message {columns.seq.item(pair.rows[0]):,}"
 
         return [*readable(pairs, self.exchange, place)]
+
+    def read_texts(self, rows: Sequence[int]) -> None:
+        """Read the texts of rows together, for `message`; one that is damaged is left to it."""
+        self._texts = self.snapshot.texts_at(map(self.messages.columns.seq.item, rows))
 
     def texts(self, messages: Iterable[Sequence[int]]) -> Iterator[Message]:
         """Yield messages with their texts, each by its rows, without those that are unreadable."""

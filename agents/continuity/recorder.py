@@ -158,7 +158,9 @@ class Recorder:
         columns = talk.messages.columns
         now = self._writer.log.environment.now_us() if created is None else to_microseconds(created)
         ids: list[int] = []
-        for part, row in zip(parts, talk.rows.tolist(), strict=True):
+        rows = talk.rows.tolist()
+        talk.read_texts(rows)
+        for part, row in zip(parts, rows, strict=True):
             age = now - columns.created.item(row)
             message = talk.message((row,))
             if (message.role, message.text) != part or abs(age) > REPETITION_US:

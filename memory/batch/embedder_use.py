@@ -120,7 +120,7 @@ def has_vectors(drafts: Sequence[Draft]) -> bool:
         body = draft.body
         if type(body) is PutFrame and body.embedding is None and body.token_embedding is None:
             continue
-        if _spaces(draft):
+        if isinstance(body, PutFrame | PutEmbedding) and _spaces(draft):
             return True
     return False
 

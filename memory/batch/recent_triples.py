@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from cerata.engine.events import AssertFact, Draft, EventBody, PutEntity, UnknownBody
 from cerata.engine.late import late
@@ -28,6 +28,9 @@ else:
 _TRIPLES_MAX: Final = 16_384
 """Triples in memory at once, about 1 MB; past that the facts are folded."""
 
+
+KnownFacts: TypeAlias = "tuple[Repeats, Collection[int]]"
+"""Folded facts, and hashes that cover each later fact."""
 
 ALIASES: Final = 1
 """Stands for any alias among the hashes."""
@@ -55,7 +58,9 @@ class RecentTriples:
         is_readable = True
         for draft in drafts:
             body = draft.body
-            if isinstance(body, AssertFact | PutEntity):
+            if isinstance(body, AssertFact):
+                hashes.append(triple_hash(body))
+            elif isinstance(body, PutEntity):
                 hashes += hashes_of(body)
             elif isinstance(body, UnknownBody):
                 is_readable = False
@@ -70,7 +75,7 @@ class RecentTriples:
             if not is_readable:
                 self._after = self._end
 
-    def facts_through(self, n: int) -> tuple[Repeats, Collection[int]]:
+    def facts_through(self, n: int) -> KnownFacts:
         """Return folded facts, and hashes that cover each later fact up to event ``n``.
 
         Cost: folds the facts if another writer has appended since the last fold.
@@ -124,7 +129,8 @@ def alias_hash(name: str) -> int:
 def triple_hash(body: AssertFact) -> int:
     """Return the hash of `triple_of`."""
     try:
-        return hash(triple_of(body))
+        # As `triple_of`, without a call.
+        return hash((body.subject, body.predicate, body.object_kind, body.object))
     except TypeError:
         # An event that a caller appended as it is; no assertion of a call has such a value.
         return 0

@@ -59,11 +59,9 @@ class ReferenceRules(Rule):
         self._new = list(enumerate(drafts[first - 1 :], start=first))
         self._named: list[tuple[int, str, str, int]] = []
         if not _name_nothing(drafts[first - 1 :]):
-            self._named = [
-                (place, name, kind, value)
-                for place, draft in self._new
-                for name, kind, value in named_by(draft.body)
-            ]
+            for place, draft in self._new:
+                for name, kind, value in named_by(draft.body):
+                    self._named.append((place, name, kind, value))
         for place, name, _, value in self._named:
             if not is_integer(value):
                 remedy = "Pass the seq of an event, or −k for the k-th event of the batch."

@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from copy import copy
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from types import GeneratorType, MappingProxyType
 from typing import TYPE_CHECKING, Final
 from weakref import ref
@@ -621,28 +622,38 @@ class WriteSession:
         return self._receipt(drafts, appended)
 
     def _receipt(self, drafts: Sequence[Draft], appended: Appended) -> Receipt:
-        seqs = tuple(range(appended.first_seq, appended.last_seq + 1))
+        first = appended.first_seq
+        seqs = tuple(range(first, appended.last_seq + 1))
+        bodies: list[tuple[str, object]] = []
         if appended.replayed:
             # The repeated call's drafts may differ from the stored events; read these.
             self.log.refresh()
-            bodies = [(event.type, event.body) for event in self.log.read(seqs[0], seqs[-1])]
-        elif {type(draft.body) for draft in drafts} == {PutFrame}:
-            return Receipt(seqs[0], seqs, seqs, appended.head, durable=appended.durable)
+            bodies += [(event.type, event.body) for event in self.log.read(seqs[0], seqs[-1])]
+        elif {*map(type, map(attrgetter("body"), drafts))} == {PutFrame}:
+            return Receipt(first, seqs, seqs, appended.head, durable=appended.durable)
         else:
-            bodies = [(draft.body.wire_name, draft.body) for draft in drafts]
-        ids = tuple(seq for seq, (kind, _) in zip(seqs, bodies, strict=True) if kind in MAKERS)
-        olds = [body.old for _, body in bodies if isinstance(body, SupersedeFrame)]
-        deleted = [body.frame for _, body in bodies if isinstance(body, DeleteFrame)]
+            for draft in drafts:
+                bodies.append((draft.body.wire_name, draft.body))
+        ids: list[int] = []
+        replaced: list[int] = []
+        deleted: list[int] = []
+        for seq, (kind, body) in zip(seqs, bodies, strict=True):
+            if kind in MAKERS:
+                ids.append(seq)
+            # A negative id is a frame's place in the same batch.
+            if isinstance(body, SupersedeFrame):
+                replaced.append(body.old if body.old > 0 else first - body.old - 1)
+            elif isinstance(body, DeleteFrame):
+                deleted.append(body.frame if body.frame > 0 else first - body.frame - 1)
         return Receipt(
-            id=ids[0] if ids else appended.first_seq,
-            ids=ids,
+            id=ids[0] if ids else first,
+            ids=(*ids,),
             seqs=seqs,
             head=appended.head,
             durable=appended.durable,
             added=not appended.replayed,
-            # A negative id is a frame's place in the same batch.
-            replaced=tuple(old if old > 0 else appended.first_seq - old - 1 for old in olds),
-            deleted=tuple(old if old > 0 else appended.first_seq - old - 1 for old in deleted),
+            replaced=(*replaced,),
+            deleted=(*deleted,),
         )
 
 

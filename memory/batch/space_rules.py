@@ -60,6 +60,8 @@ class SpaceRules(Rule):
         dimension = 0
         for draft in drafts[first - 1 :]:
             body = draft.body
+            if not isinstance(body, _EMBEDDED) or (type(body) is PutFrame and not body.embeddings):
+                continue
             if draft.scope is not scope:
                 # The drafts of a call mostly share one scope object.
                 scope = draft.scope
@@ -93,7 +95,8 @@ class SpaceRules(Rule):
         self._earlier_shapes = self._shapes
 
     def appended(self) -> None:
-        self._log_shapes.update(self._marked())
+        if self._shapes:
+            self._log_shapes.update(self._marked())
 
     def _marked(self) -> LogShapes:
         return {space: (self._fold.replaced, shape) for space, shape in self._shapes.items()}

@@ -130,7 +130,10 @@ class BatchChecks:
             bases: set[type] = set()
             for kind in kinds:
                 bases.update(kind.__mro__)
-            rules = [rule for rule in self._rules if not bases.isdisjoint(rule.kinds)]
+            rules = []
+            for rule in self._rules:
+                if not bases.isdisjoint(rule.kinds):
+                    rules.append(rule)
             self._of_kinds[kinds] = rules
         return rules
 

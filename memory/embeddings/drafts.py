@@ -63,9 +63,12 @@ def put_embedded(
         drafts = with_text_dates(session, drafts)
     # One look at the log serves all reads of the call.
     through = session.newest_known_seq() if through is None else through
-    drafts = with_vectors(session, drafts, text_vectors(session, through), key)
-    notices = notices_of(session, drafts, through)
-    return noted(session, session.write(drafts, key=key, arguments=arguments), notices)
+    notices: tuple[str, ...] = ()
+    if session.embedders.choice is not None or session.uses.are_any(through):
+        drafts = with_vectors(session, drafts, text_vectors(session, through), key)
+        notices = notices_of(session, drafts, through)
+    receipt = session.write(drafts, key=key, arguments=arguments)
+    return noted(session, receipt, notices) if notices else receipt
 
 
 def notices_of(

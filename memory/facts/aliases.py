@@ -20,6 +20,7 @@ from ..batch.recent_triples import ALIASES, alias_hash
 from ..snapshot.fact_conversion import several_entities
 
 if TYPE_CHECKING:
+    from ..batch.recent_triples import KnownFacts
     from ..batch.session import WriteSession
     from ..snapshot.snapshot import Snapshot
 
@@ -32,11 +33,11 @@ def about_entities(
     drafts: Sequence[Draft],
     *,
     keeps_ambiguous: bool = False,
-    through: int | None = None,
+    known: KnownFacts | None = None,
 ) -> list[Draft]:
     """Return assertions with the names of entities in place of their aliases.
 
-    ``read`` returns the newest state, and ``through`` is the `newest_seq` of a caller that looked.
+    ``read`` returns the newest state, and ``known`` are the facts of a caller that looked.
     Cost: a look-up of each name, if the memory has an alias;
     folds the log only if a name is an alias.
 
@@ -46,7 +47,7 @@ def about_entities(
     names: dict[str, None] = {}
     for draft in drafts:
         names.update(dict.fromkeys(_names_in(draft)))
-    aliases = _possible_aliases(session, names, through)
+    aliases = _possible_aliases(session, names, known)
     if not aliases:
         return [*drafts]
     snapshot = read()
@@ -94,11 +95,12 @@ def _names_in(draft: Draft) -> list[str]:
 
 
 def _possible_aliases(
-    session: WriteSession, names: dict[str, None], through: int | None
+    session: WriteSession, names: dict[str, None], known: KnownFacts | None
 ) -> set[str]:
     """Return the names that may be aliases: too many, never too few."""
-    end = session.newest_seq() if through is None else through
-    log, recent = session.recent_triples.facts_through(end)
+    if known is None:
+        known = session.recent_triples.facts_through(session.newest_seq())
+    log, recent = known
     later: list[Collection[int]] = []
     for hashes in (recent, session.drafted_triples):
         if ALIASES in hashes:

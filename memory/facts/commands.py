@@ -82,16 +82,11 @@ class FactBatches(Writer):
     ) -> Receipt:
         stamped = full_scope(scope, self._session.scope)
         now = self._session.log.environment.now_us()
-        drafts = [
-            fact_drafts.assertion_draft(
-                fact
-                if isinstance(fact, fact_drafts.Assertion)
-                else fact_drafts.Assertion(*fact_drafts.triple(fact)),
-                stamped,
-                now,
-            )
-            for fact in listed("facts", facts)
-        ]
+        drafts: list[Draft] = []
+        for fact in listed("facts", facts):
+            if not isinstance(fact, fact_drafts.Assertion):
+                fact = fact_drafts.Assertion(*fact_drafts.triple(fact))
+            drafts.append(fact_drafts.assertion_draft(fact, stamped, now))
         self._session.record_call(stamped, "assert_facts", drafts=drafts)
         session = self._session.by(actor)
         # The caller's words, since an alias may be of another entity at a second call.
@@ -106,19 +101,21 @@ class FactBatches(Writer):
                 arguments=arguments,
             )
         # One look at the log serves both.
-        through = session.newest_seq()
-        drafts = fact_aliases.about_entities(session, self._snapshot, drafts, through=through)
-        repeats = fact_repeats.repeated(session, self._snapshot, drafts, now, through)
-        stored = tuple(known for known in repeats if isinstance(known, int))
+        known_facts = session.recent_triples.facts_through(session.newest_seq())
+        drafts = fact_aliases.about_entities(session, self._snapshot, drafts, known=known_facts)
+        repeats = fact_repeats.repeated(session, self._snapshot, drafts, now, known_facts)
+        stored: list[int] = []
+        for known in repeats:
+            if isinstance(known, int):
+                stored.append(known)
         if drafts and len(stored) == len(drafts):
-            return self._unchanged(self._snapshot(), stored)
+            return self._unchanged(self._snapshot(), (*stored,))
         # A key is recorded with all facts of its call, so that the call can be recognised.
-        new = drafts if key is not None else _new(drafts, repeats)
-        receipt = session.write(
-            [fact_evidence.quoted(self._snapshot, draft) for draft in new],
-            key=key,
-            arguments=arguments,
-        )
+        new = drafts if key is not None or not any(repeats) else _new(drafts, repeats)
+        quoted: list[Draft] = []
+        for draft in new:
+            quoted.append(fact_evidence.quoted(self._snapshot, draft))
+        receipt = session.write(quoted, key=key, arguments=arguments)
         if len(new) == len(drafts):
             return receipt
         written = iter(receipt.ids)

@@ -1,6 +1,6 @@
 """Drafts of facts: the events that assert facts, from checked arguments."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import cast
@@ -60,8 +60,11 @@ def triple(value: object) -> tuple[str | Entity, str, FactObject]:
 def assertion_draft(assertion: Assertion, scope: Scope, now_us: int) -> Draft:
     """Return the event that asserts a fact. Raises `InvalidInput`."""
     kind, value = stored_object(assertion.object)
-    start = _time("valid_from", assertion.valid_from, BEGINNING)
-    end = _time("valid_to", assertion.valid_to, None)
+    start = end = None
+    if assertion.valid_from is not None:
+        start = _time("valid_from", assertion.valid_from, BEGINNING)
+    if assertion.valid_to is not None:
+        end = _time("valid_to", assertion.valid_to, None)
     if end is not None and end <= (now_us if start is None else start):
         begins = "when it is recorded" if start is None else to_datetime(start).isoformat()
         raise InvalidInput(
@@ -88,26 +91,27 @@ def assertion_draft(assertion: Assertion, scope: Scope, now_us: int) -> Draft:
         valid_to=end,
         confidence=float(confidence),
         source=assertion.source,
-        evidence=tuple([evidence_of(place) for place in listed("evidence", assertion.evidence)]),
-        assumptions=tuple(
-            [
-                checked_name("An assumption", text)
-                for text in listed("assumptions", assertion.assumptions)
-            ]
-        ),
+        evidence=() if assertion.evidence == () else _evidence(assertion.evidence),
+        assumptions=() if assertion.assumptions == () else _assumptions(assertion.assumptions),
     )
     return Draft(
         body, scope, causation=None if assertion.because is None else fact_id(assertion.because)
     )
 
 
-def _time(name: str, time: date | str | None, if_open: int | None) -> int | None:
-    if time is None:
-        return None
+def _time(name: str, time: date | str, if_open: int | None) -> int | None:
     if time == OPEN:
         return if_open
     with located(name):
         return to_microseconds(time)
+
+
+def _evidence(places: Iterable[EvidenceLike]) -> tuple[Evidence, ...]:
+    return tuple([evidence_of(place) for place in listed("evidence", places)])
+
+
+def _assumptions(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple([checked_name("An assumption", text) for text in listed("assumptions", texts)])
 
 
 def evidence_of(place: EvidenceLike) -> Evidence:

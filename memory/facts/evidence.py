@@ -51,7 +51,9 @@ def quoted(snapshot: Callable[[], Snapshot], draft: Draft) -> Draft:
         InvalidInput: a range is not within its frame's text, or cuts a character.
     """
     body = draft.body
-    if not isinstance(body, AssertFact) or all(place.end is None for place in body.evidence):
+    if not isinstance(body, AssertFact) or not body.evidence:
+        return draft
+    if all(place.end is None for place in body.evidence):
         return draft
     places = tuple(_hashed(snapshot(), place) for place in body.evidence)
     return msgspec.structs.replace(draft, body=msgspec.structs.replace(body, evidence=places))

@@ -131,7 +131,11 @@ class FactReads(Reader):
         present = snapshot.present_us if instant is None else instant
         if not include_ended and (instant, overlapping, allen) == (None, None, None):
             spans = [span for span in spans if span.valid.end > present]
-        return [fact_conversion.to_fact(facts, span, snapshot.basis, present) for span in spans]
+        to_fact, basis = fact_conversion.to_fact, snapshot.basis
+        found: list[Fact] = []
+        for span in spans:
+            found.append(to_fact(facts, span, basis, present))
+        return found
 
 
 class FactGraphReads(Reader):

@@ -20,6 +20,7 @@ from ..snapshot.fact_conversion import id_of_seq
 if TYPE_CHECKING:
     from cerata.projections.facts.repeats import Repeats
 
+    from ..batch.recent_triples import KnownFacts
     from ..batch.session import WriteSession
     from ..snapshot.snapshot import Snapshot
 
@@ -36,11 +37,11 @@ def repeated(
     read: Callable[[], Snapshot],
     drafts: Sequence[Draft],
     now: int,
-    through: int | None = None,
+    found: KnownFacts,
 ) -> list[int | Twin | None]:
     """Return for each draft of one scope the fact or the draft that it would only repeat, or None.
 
-    ``read`` returns the newest state, and ``through`` is the `newest_seq` of a caller that looked.
+    ``read`` returns the newest state, and ``found`` are the facts through the newest event.
     Cost: looks up the strings of the drafts. Folds the log and
     the open transaction if these or the call may have one of the triples, or if another writer has
     appended.
@@ -52,8 +53,7 @@ def repeated(
     answers: list[int | Twin | None] = [None] * len(drafts)
     if not drafts:
         return answers
-    end = session.newest_seq() if through is None else through
-    log, recent = session.recent_triples.facts_through(end)
+    log, recent = found
     drafted = session.drafted_triples
     known = set(log.stored(drafts[0].scope, asserted))
     for index, body in enumerate(asserted):

@@ -71,12 +71,12 @@ def frame_fields(
         role=texts["role"],
         uri=texts["uri"],
         title=texts["title"],
-        tags=_strings("tags", tags),
-        labels=_strings("labels", labels),
+        tags=() if tags == () else _strings("tags", tags),
+        labels=() if labels == () else _strings("labels", labels),
         metadata={} if metadata is None else copied(metadata),
         track=texts["track"],
         parent=None if parent is None else int(parent),
-        content_dates=_times("content_dates", content_dates),
+        content_dates=() if content_dates == () else _times("content_dates", content_dates),
         created=None if created is None else to_microseconds(created),
         expires=None if expires is None else to_microseconds(expires),
         search_text=texts["search_text"],
@@ -84,14 +84,10 @@ def frame_fields(
 
 
 def _times(name: str, values: Sequence[date | str]) -> tuple[int, ...]:
-    if isinstance(values, tuple) and not values:
-        return ()
     return tuple(map(to_microseconds, listed(name, values)))
 
 
 def _strings(name: str, values: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(values, tuple) and not values:
-        return ()
     items = listed(name, values)
     for value in items:
         if not isinstance(value, str):

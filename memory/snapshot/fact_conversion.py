@@ -55,7 +55,7 @@ def to_fact(facts: FactsAt, span: FactSpan, basis: int, present: int) -> Fact:
     valid = period_of(span.valid)
     by = span.by
     return Fact(
-        shown_id(id_of_seq(seq, basis)),
+        seq if seq <= basis else shown_id(basis - seq),
         subject,
         predicate,
         Entity(value) if is_entity and isinstance(value, str) else shown_object(kind, value),

@@ -30,6 +30,7 @@ from cerata.engine.events import (
 )
 from cerata.engine.head import Head
 from cerata.engine.late import late
+from cerata.engine.limits import TIME_MAX, TIME_MIN
 from cerata.engine.unreadable import UNREADABLE, UnreadableVectors, leave_out
 from cerata.projections.columnar.scopes import (
     MISSING,
@@ -355,7 +356,14 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
     @once
     def present_us(self) -> int:
         """The instant by which reads call a fact ended: that of true facts, else `now`."""
-        return to_microseconds(self.now) if self.valid_at_us is None else self.valid_at_us
+        if self.valid_at_us is not None:
+            return self.valid_at_us
+        head = self._head
+        if head is None:
+            return to_microseconds(self.now)
+        # As `now` at the head, which reads no event.
+        now_us = head.recorded if self.now_us is None else max(self.now_us, head.recorded)
+        return min(max(now_us, TIME_MIN), TIME_MAX)
 
     @once
     def last_us(self) -> int:

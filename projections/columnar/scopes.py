@@ -203,13 +203,18 @@ class AdmittedCodes:
     def __init__(self, scopes: Names) -> None:
         self._names = scopes
         self._by_reach: dict[str, tuple[int, frozenset[int]]] = {}
+        self._last: tuple[Reach | None, str] = None, ""
+        """The reach of the last look-up, and its key: most look-ups follow one of the same."""
         self._looks = 0
         self._indexes: dict[str, _ValueIndex] = {}
 
     def codes(self, reach: Reach) -> frozenset[int]:
         """Return the codes of the scopes that a reach admits."""
-        key = reach.key
-        count = len(self._names)
+        last, key = self._last
+        if last is not reach:
+            key = reach.key
+            self._last = reach, key
+        count = self._names.size
         through, codes = self._by_reach.get(key, (0, frozenset[int]()))
         if through < count:
             candidates = range(through + 1, count + 1) if through else self._fewest(reach, count)

@@ -42,7 +42,12 @@ class FactSpans(FactRows):
         facts = self._facts
         roles = self.roles
         if not roles.any_functional:
-            return [self.stated(row) for row in rows]
+            starts, ends = facts.starts, facts.ends
+            # As `stated`, without a call for each row.
+            return [
+                _new(FactSpan, (row, _new(Interval, (starts[row], ends[row])), None))
+                for row in rows
+            ]
         spans: list[FactSpan] = []
         groups: dict[tuple[int, int, int], dict[int, FactSpan]] = {}
         for row in rows:

@@ -147,8 +147,8 @@ PLANTS: tuple[Plant, ...] = (
         "write on in a file that was cut short",
         "promises",
         "cerata.engine.log_state:LogState.is_current",
-        "self.check_size()",
-        "pass",
+        "if not file.read_at(end - 1, 1):",
+        "if False:",
     ),
     _bug(
         "cut without keeping aside",
