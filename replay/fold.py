@@ -204,7 +204,7 @@ class Fold:
         self._together: tuple[tuple[int, int], tuple[EventBatch, ...]] = _NO_EVENTS
         """A range of a few new events, and these events."""
         self._kept: dict[str, Any] = {}
-        """The last readers of frames, facts and links, by the name of the projection."""
+        """The last readers of frames, facts, links and vectors, by the name of the projection."""
         self._stored: dict[Key, StoredVectors] = {}
         self._stored_tokens: dict[Key, StoredTokens] = {}
         self._place_directory: PlaceDirectory | None = None
@@ -338,11 +338,8 @@ class Fold:
 
     def vectors(self, through: int | None = None) -> Vectors:
         """Return vectors folded through at least an event, by default the log's head."""
-        return self._using_kind(
-            vectors_projection.VectorsProjection,
-            through,
-            vectors_projection.VectorsProjection.snapshot,
-        )
+        kind = vectors_projection.VectorsProjection
+        return self._kept_reader(kind, kind.snapshot, through)
 
     def embedders(self, through: int) -> UsedEmbedders:
         """Return the used embedders folded through at least an event; the rows are few."""

@@ -209,7 +209,7 @@ def assemble(folder: Path) -> Generator[Work]:
 CALLS: Final = (
     Call("put_frame", 140, put_frame),
     Call("search by words", 199, search_words),
-    Call("hybrid question of 10,000 frames", 1_080, search_hybrid, with_c=True),
+    Call("hybrid question of 10,000 frames", 1_003, search_hybrid, with_c=True),
     Call("recall of 40 notes", 1_292, recall_notes),
     Call("recall of 40 turns", 1_680, recall_turns),
     Call("frame", 60, frame),

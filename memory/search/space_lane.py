@@ -142,10 +142,14 @@ def keys_of(snapshot: Snapshot, *, tokens: bool) -> list[Key]:
 
     Spaces of two tenants may have the same name and different shapes.
     """
-    stored = [space.key for space in snapshot.vectors.spaces(snapshot.basis)]
-    keys = [key for key in stored if is_token_space(key[0]) is tokens and _is_within(snapshot, key)]
-    keys += [key_of(embedding) for _, embedding, _ in _pending_embeddings(snapshot)]
-    return [key for key in dict.fromkeys(keys) if is_token_space(key[0]) is tokens]
+    keys: dict[Key, None] = {}
+    for space in snapshot.vectors.spaces(snapshot.basis):
+        if is_token_space(space.key[0]) is tokens and _is_within(snapshot, space.key):
+            keys[space.key] = None
+    for _, embedding, _ in _pending_embeddings(snapshot) if snapshot.layers.drafts else ():
+        if is_token_space(embedding.space) is tokens:
+            keys[key_of(embedding)] = None
+    return [*keys]
 
 
 def _is_within(snapshot: Snapshot, key: Key) -> bool:
@@ -170,6 +174,8 @@ def _rows_with(snapshot: Snapshot, key: Key) -> Mask:
 
 def pending_vectors(snapshot: Snapshot, key: Key) -> dict[int, bytes]:
     """Return the last vector that is pending in a space, by frame."""
+    if not snapshot.layers.drafts:
+        return {}
     return {
         frame: data
         for frame, embedding, data in _pending_embeddings(snapshot)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property, partial
+from itertools import compress
 from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
@@ -31,13 +32,12 @@ from cerata.retrieval.ranking.fusion import LaneRanking, Shares
 
 from ..values.vectors import Vector, numbers_of
 from .space_lane import SpaceLane, key_for, key_of_frame, pending_vectors
-from .vector_rows import VectorRows
+from .vector_rows import VectorRows, vector_rows
 
 if TYPE_CHECKING:
     from cerata.projections.columnar.columns import F64, I64, Mask
     from cerata.projections.columnar.turn_order import TurnOrder
     from cerata.projections.vectors.reader import Space
-    from cerata.replay.vector_store import StoredVectors
 
     from ..snapshot.snapshot import Snapshot
 
@@ -101,12 +101,12 @@ class VectorLane(SpaceLane):
 
     @cached_property
     def _rows(self) -> VectorRows:
-        return VectorRows(self._snapshot, self.key)
+        return vector_rows(self._snapshot, self.key)
 
     @property
     def finds_any(self) -> bool:
         # Each current frame with a vector is found: no ranking is needed.
-        return bool((self._rows.has & self._snapshot.layers.sought).any())
+        return self._rows.has_any(self._snapshot.layers.sought)
 
     def alone(self) -> VectorLane:
         """Return the lane of the question in which each frame has its own score."""
@@ -163,7 +163,7 @@ class VectorLane(SpaceLane):
     def _stored(self, k: int, mask: Mask, replaced: Sequence[int]) -> LaneRanking:
         """Return the best of the log, without frames whose vectors are ``replaced`` by drafts."""
         snapshot = self._snapshot
-        space = snapshot.vectors.find(self.key, snapshot.basis)
+        space = self._rows.space
         if space is None:
             return LaneRanking(self.name, np.empty(0, np.int64), np.empty(0))
         base = snapshot.layers.base
@@ -171,7 +171,7 @@ class VectorLane(SpaceLane):
         if rows:
             mask = mask.copy()
             mask[rows] = False
-        allowed = self._stored_space(space).of_frames(space, base.frames, mask, snapshot.basis)
+        allowed = self._rows.stored.of_frames(space, base.frames, mask, snapshot.basis)
         best = self._nearest(space, allowed, k)
         return LaneRanking(self.name, space.frames[best.rows].astype(np.int64), best.scores)
 
@@ -242,11 +242,8 @@ class VectorLane(SpaceLane):
         near[row] = False
         return tuple(layers.ids_at(np.flatnonzero(near)).tolist())
 
-    def _stored_space(self, space: Space) -> StoredVectors:
-        return self._snapshot.stored_vectors(space)
-
     def _nearest(self, space: Space, allowed: Mask, k: int) -> Nearest:
-        stored = self._stored_space(space)
+        stored = self._rows.stored
         metric = self._metric
         fetch = partial(stored.rows, space)
         propose: Propose | None = None
@@ -272,8 +269,7 @@ class VectorLane(SpaceLane):
         else:
             scores = exact_scores(*self._rows.read(ascending), self.query, "cosine")
         cosines = scores[ascending.searchsorted(rows[embedded])].round(SCORE_DECIMALS).tolist()
-        have = zip(frames, embedded.tolist(), strict=True)
-        return dict(zip((frame for frame, has in have if has), cosines, strict=True))
+        return dict(zip(compress(frames, embedded.tolist()), cosines, strict=True))
 
     def _scores(self, data: Sequence[bytes]) -> list[float]:
         matrix = matrix_of(b"".join(data), self.key)

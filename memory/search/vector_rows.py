@@ -17,9 +17,21 @@ from cerata.replay.vector_store import NO_VECTOR
 from .space_lane import pending_vectors
 
 if TYPE_CHECKING:
-    from cerata.projections.columnar.columns import F64, I64
+    from cerata.projections.columnar.columns import F64, I64, Mask
 
     from ..snapshot.snapshot import Snapshot
+
+
+def vector_rows(snapshot: Snapshot, key: Key) -> VectorRows:
+    """Return the vectors in a space, which all questions to a state share."""
+    kept = snapshot.layers.basis.kept
+    # A state that lacks vectors is that of one search; an open transaction has a basis of its own.
+    rows: VectorRows | None = kept.get(key) if snapshot.has_all_vectors else None
+    if rows is None:
+        rows = VectorRows(snapshot, key)
+        if snapshot.has_all_vectors:
+            kept[key] = rows
+    return rows
 
 
 class VectorRows:
@@ -34,16 +46,28 @@ class VectorRows:
             for frame, data in pending_vectors(snapshot, key).items()
             if (row := layers.rank_row(frame)) is not None
         }
-        self._space = snapshot.vectors.find(key, snapshot.basis)
-        self._by_row = np.full(sum(layer.rows for layer in layers.all), NO_VECTOR)
-        if self._space is not None:
-            self._stored = snapshot.stored_vectors(self._space)
-            of_base = self._stored.by_frame_row(self._space, base.frames, base.rows, base.n)
-            self._by_row[: base.rows] = of_base
+        self.space: Final = snapshot.vectors.find(key, snapshot.basis)
+        """The vectors of the log; None without any."""
+        by_row = np.full(base.rows, NO_VECTOR)
+        if self.space is not None:
+            self.stored = snapshot.stored_vectors(self.space)
+            """The numbers of the log's vectors, if there are any."""
+            by_row = self.stored.by_frame_row(self.space, base.frames, base.rows, base.n)
+        lacking = [np.full(layer.rows, NO_VECTOR) for layer in layers.all[1:]]
+        self._by_row = np.concatenate([by_row, *lacking]) if lacking else by_row
         has = self._by_row != NO_VECTOR
         has[[*self._drafts]] = True
         self.has: Final = has
         """The rows with a vector."""
+        self._found: tuple[Mask | None, bool] = None, False
+
+    def has_any(self, mask: Mask) -> bool:
+        """Return whether a row of a read-only mask has a vector; the last answer is kept."""
+        last, found = self._found
+        if last is not mask:
+            found = bool((self.has & mask).any())
+            self._found = mask, found
+        return found
 
     def read(self, rows: I64) -> tuple[Matrix, F64]:
         """Return the vectors of rows that have them, (n, dimension), and their lengths, (n,).
@@ -65,13 +89,13 @@ class VectorRows:
 
     def _of_log(self, rows: I64) -> tuple[Matrix, F64]:
         """Return the same of rows that have their vectors in the log; read-only if not copied."""
-        if self._space is None:
+        if self.space is None:
             return matrix_of(b"", self._key), np.empty(0)
         of_space = self._by_row[rows]
         if bool((of_space[1:] > of_space[:-1]).all()):
-            return self._stored.rows(self._space, of_space)
+            return self.stored.rows(self.space, of_space)
         # The store reads rows that ascend: a later event may have embedded an older frame.
         order = np.argsort(of_space)
-        vectors, lengths = self._stored.rows(self._space, of_space[order])
+        vectors, lengths = self.stored.rows(self.space, of_space[order])
         places = np.argsort(order)
         return vectors[places], lengths[places]

@@ -12,7 +12,7 @@ rows (`layers`), and the values that a question gives to rows (`memory.search.si
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -41,6 +41,8 @@ class Basis(msgspec.Struct, frozen=True, dict=True):
     """The roles of the log; the codes of the roles of drafts alone follow."""
     ranking: FulltextView
     turns: TurnOrder | None
+    kept: dict[object, Any] = msgspec.field(default_factory=dict[object, Any])
+    """What a search has prepared from this state alone, by a key of its own."""
 
     @once
     def ids(self) -> I64:

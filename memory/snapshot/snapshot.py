@@ -465,6 +465,11 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
             vectors = vectors.without(key, rows)
         return vectors
 
+    @property
+    def has_all_vectors(self) -> bool:
+        """True if no search has left out a vector that it could not read."""
+        return not self._unread
+
     def without_vectors(self, error: UnreadableVectors) -> Snapshot:
         """Return this snapshot without vectors that cannot be read."""
         return msgspec.structs.replace(self, _unread=(*self._unread, (error.key, error.rows)))
