@@ -100,6 +100,8 @@ def exact_string(text: str) -> str:
 
 def expect_text(name: str, value: object) -> str:
     """Return a string that can be encoded as UTF-8, or refuse the value."""
+    if type(value) is str and value.isascii():
+        return value
     text = expect_string(name, value)
     if not is_unicode(text):
         raise InvalidInput(

@@ -56,11 +56,11 @@ class Snapshot(msgspec.Struct, frozen=True):
     recorded: int
 
     def tail_from(self, seq: int) -> Iterator[Batch]:
-        """Yield the tail's batches from the batch that holds ``seq``, or the first after it."""
+        """Return the tail's batches from the batch that holds ``seq``, or the first after it."""
         start = max(0, bisect_right(self.tail, seq, 0, self.tail_count, key=_first_seq) - 1)
         if start < self.tail_count and self.tail[start].last_seq < seq:
             start += 1
-        return (self.tail[index] for index in range(start, self.tail_count))
+        return map(self.tail.__getitem__, range(start, self.tail_count))
 
 
 class Reader:
@@ -133,7 +133,11 @@ class Reader:
                 batch = next(snapshot.tail_from(seq))
                 stop = bisect_right(seqs, batch.last_seq, at)
                 for seq in seqs[at:stop]:
-                    events += self._batch_events(batch, seq, seq)
+                    if batch.spill is None:
+                        place = seq - batch.first_seq
+                        events.append(wire_event(batch, place, batch.events[place]))
+                    else:
+                        events += self._batch_events(batch, seq, seq)
             at = stop
         return events
 

@@ -216,8 +216,8 @@ CALLS: Final = (
     Call("facts", 61, facts),
     Call("assert_fact", 162, assert_fact),
     Call("checkpoint after 2 writes", 1_534, checkpoint),
-    Call("Session.exchange", 166, exchange),
-    Call("Session.assemble", 2_454, assemble),
+    Call("Session.exchange", 156, exchange),
+    Call("Session.assemble", 2_335, assemble),
 )
 
 

@@ -13,6 +13,7 @@ from datetime import datetime
 from functools import cached_property
 from heapq import merge
 from itertools import chain
+from operator import and_
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -474,7 +475,10 @@ class Layers:
         where.check_plain()
         if where.is_relative:
             where = where.resolved(self.present())
-        return tuple(layer.frames.mask(where, layer.n) for layer in self.all)
+        masks: list[Mask] = []
+        for layer in self.all:
+            masks.append(layer.frames.mask(where, layer.n))
+        return (*masks,)
 
     def opened(self, *, include_superseded: bool, include_deleted: bool) -> tuple[Mask, ...]:
         """Return the rows within the scope that are open, or closed in a way that counts too."""
@@ -676,4 +680,4 @@ def end_to_end(masks: Sequence[Mask]) -> Mask:
 
 def both(first: Sequence[Mask], second: Sequence[Mask]) -> tuple[Mask, ...]:
     """Return the rows that are in both masks of each layer."""
-    return tuple(mask & limit for mask, limit in zip(first, second, strict=True))
+    return tuple(map(and_, first, second))

@@ -262,7 +262,8 @@ class Filter:
 
     def check_plain(self) -> None:
         """Raise `InvalidInput` for a read of current frames alone, if the filter asks for more."""
-        _ = self.of_frames()
+        if self.of_question:
+            _ = self.of_frames()
         if self.include_superseded or self.include_deleted:
             raise InvalidInput(
                 "The filter includes closed frames, and this call takes current frames alone",
