@@ -163,15 +163,15 @@ def _is_flat(kind: type[EventBody]) -> bool:
 def _may_name_attachments(kind: type[EventBody]) -> bool:
     """Return whether a field of a kind, at any depth, may hold an `Attachment`."""
     left: list[msgspec.inspect.Type] = [msgspec.inspect.type_info(kind)]
-    seen: set[type] = set()
+    classes: set[type] = set()
     while left:
         part = left.pop()
         match part:
             case msgspec.inspect.StructType():
                 if part.cls is Attachment:
                     return True
-                if part.cls not in seen:
-                    seen.add(part.cls)
+                if part.cls not in classes:
+                    classes.add(part.cls)
                     left += [field.type for field in part.fields]
             case msgspec.inspect.UnionType():
                 left += part.types

@@ -38,7 +38,7 @@ _MODULES: Final = (
     "cerata.memory.search.late_lane",
     "cerata.memory.search.search",
     "cerata.memory.search.vector_lane",
-    "cerata.memory.snapshot.basis",
+    "cerata.memory.snapshot.basis_columns",
     "cerata.memory.snapshot.fact_conversion",
     "cerata.memory.snapshot.frame_conversion",
     "cerata.memory.snapshot.layers",

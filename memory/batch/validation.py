@@ -130,11 +130,11 @@ class BatchChecks:
             bases: set[type] = set()
             for kind in kinds:
                 bases.update(kind.__mro__)
-            rules = []
+            about: list[Rule] = []
             for rule in self._rules:
                 if not bases.isdisjoint(rule.kinds):
-                    rules.append(rule)
-            self._of_kinds[kinds] = rules
+                    about.append(rule)
+            rules = self._of_kinds[kinds] = about
         return rules
 
     def check(self, proof: Proof | None = None) -> tuple[int, Validate | None]:

@@ -33,11 +33,11 @@ def about_entities(
     drafts: Sequence[Draft],
     *,
     keeps_ambiguous: bool = False,
-    known: KnownFacts | None = None,
+    known_facts: KnownFacts | None = None,
 ) -> list[Draft]:
     """Return assertions with the names of entities in place of their aliases.
 
-    ``read`` returns the newest state, and ``known`` are the facts of a caller that looked.
+    ``read`` returns the newest state, and ``known_facts`` are the facts of a caller that looked.
     Cost: a look-up of each name, if the memory has an alias;
     folds the log only if a name is an alias.
 
@@ -47,7 +47,7 @@ def about_entities(
     names: dict[str, None] = {}
     for draft in drafts:
         names.update(dict.fromkeys(_names_in(draft)))
-    aliases = _possible_aliases(session, names, known)
+    aliases = _possible_aliases(session, names, known_facts)
     if not aliases:
         return [*drafts]
     snapshot = read()
@@ -95,12 +95,12 @@ def _names_in(draft: Draft) -> list[str]:
 
 
 def _possible_aliases(
-    session: WriteSession, names: dict[str, None], known: KnownFacts | None
+    session: WriteSession, names: dict[str, None], known_facts: KnownFacts | None
 ) -> set[str]:
     """Return the names that may be aliases: too many, never too few."""
-    if known is None:
-        known = session.recent_triples.facts_through(session.newest_seq())
-    log, recent = known
+    if known_facts is None:
+        known_facts = session.recent_triples.facts_through(session.newest_seq())
+    log, recent = known_facts
     later: list[Collection[int]] = []
     for hashes in (recent, session.drafted_triples):
         if ALIASES in hashes:

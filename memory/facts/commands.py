@@ -102,12 +102,14 @@ class FactBatches(Writer):
             )
         # One look at the log serves both.
         known_facts = session.recent_triples.facts_through(session.newest_seq())
-        drafts = fact_aliases.about_entities(session, self._snapshot, drafts, known=known_facts)
+        drafts = fact_aliases.about_entities(
+            session, self._snapshot, drafts, known_facts=known_facts
+        )
         repeats = fact_repeats.repeated(session, self._snapshot, drafts, now, known_facts)
         stored: list[int] = []
-        for known in repeats:
-            if isinstance(known, int):
-                stored.append(known)
+        for repeat in repeats:
+            if isinstance(repeat, int):
+                stored.append(repeat)
         if drafts and len(stored) == len(drafts):
             return self._unchanged(self._snapshot(), (*stored,))
         # A key is recorded with all facts of its call, so that the call can be recognised.

@@ -132,10 +132,10 @@ class FactReads(Reader):
         if not include_ended and (instant, overlapping, allen) == (None, None, None):
             spans = [span for span in spans if span.valid.end > present]
         to_fact, basis = fact_conversion.to_fact, snapshot.basis
-        found: list[Fact] = []
+        results: list[Fact] = []
         for span in spans:
-            found.append(to_fact(facts, span, basis, present))
-        return found
+            results.append(to_fact(facts, span, basis, present))
+        return results
 
 
 class FactGraphReads(Reader):

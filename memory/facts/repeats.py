@@ -37,11 +37,11 @@ def repeated(
     read: Callable[[], Snapshot],
     drafts: Sequence[Draft],
     now: int,
-    found: KnownFacts,
+    known_facts: KnownFacts,
 ) -> list[int | Twin | None]:
     """Return for each draft of one scope the fact or the draft that it would only repeat, or None.
 
-    ``read`` returns the newest state, and ``found`` are the facts through the newest event.
+    ``read`` returns the newest state, and ``known_facts`` are the facts through the newest event.
     Cost: looks up the strings of the drafts. Folds the log and
     the open transaction if these or the call may have one of the triples, or if another writer has
     appended.
@@ -53,7 +53,7 @@ def repeated(
     answers: list[int | Twin | None] = [None] * len(drafts)
     if not drafts:
         return answers
-    log, recent = found
+    log, recent = known_facts
     drafted = session.drafted_triples
     known = set(log.stored(drafts[0].scope, asserted))
     for index, body in enumerate(asserted):

@@ -84,7 +84,7 @@ class Bounds(msgspec.Struct, frozen=True):
             share = 0.0
             if lane.name in lasts:
                 last = np.asarray(lasts[lane.name].ids[-1:], np.int64)
-                rows = self.fusion.basis.rows_of(last)
+                rows = self.fusion.columns.rows_of(last)
                 share = float(lane.shares(last, rows).shares[0])
             if isinstance(lane, SpaceLane) and lasts.keys() - {lane.name}:
                 # A frame that another lane finds may have no vector.

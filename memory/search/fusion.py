@@ -24,7 +24,7 @@ from cerata.retrieval.ranking.fusion import (
 )
 
 if TYPE_CHECKING:
-    from ..snapshot.basis import Basis
+    from ..snapshot.basis_columns import BasisColumns
     from .lanes import RunningLanes
     from .rankings import RankedLanes
     from .request import SearchRequest
@@ -36,7 +36,7 @@ class Fusion:
     """The sum of the lanes and the signals of a question (`cerata.retrieval.ranking.fusion`)."""
 
     request: SearchRequest
-    basis: Basis
+    columns: BasisColumns
     running: RunningLanes
     signals: Signals | None
     ranked: RankedLanes
@@ -48,7 +48,7 @@ class Fusion:
     def fused(self, rankings: Sequence[LaneRanking], count: int) -> list[Fused]:
         """Return the best candidates of rankings by the sum of their parts."""
         ids = candidates_of(rankings)
-        rows = self.basis.rows_of(ids)
+        rows = self.columns.rows_of(ids)
         shares: dict[str, Shares] = {}
         for lane in self.running.lanes:
             shares[lane.name] = lane.shares(ids, rows)

@@ -112,7 +112,7 @@ class TextLane:
     def rank(self, k: int, among: Mask | None) -> LaneRanking:
         """Return the best ``k`` frames; scores are BM25."""
         ranked = self.asked.best(k, among)
-        return LaneRanking(self.name, self._layers.basis.ids[ranked.rows], ranked.scores)
+        return LaneRanking(self.name, self._layers.columns.ids[ranked.rows], ranked.scores)
 
     def shares(self, ids: I64, rows: I64) -> Shares:
         """Return BM25 over that of a frame full of the words, about."""
@@ -121,7 +121,7 @@ class TextLane:
 
     def score_of(self, frame: int) -> float | None:
         """Return the BM25 of a frame, or None if the query does not find it."""
-        rows = self._layers.basis.rows_of(np.array([frame]))
+        rows = self._layers.columns.rows_of(np.array([frame]))
         scores = self.asked.at(rows)
         return float(scores[0]) if self.asked.finds(rows, scores)[0] else None
 

@@ -272,7 +272,7 @@ class SearchResult:
         places = np.flatnonzero(np.asarray(ids, np.int64) == frame).tolist()
         score = lane.score_of(frame)
         id_alone = np.array([frame], np.int64)
-        rows = self.fusion.basis.rows_of(id_alone)
+        rows = self.fusion.columns.rows_of(id_alone)
         share = float(lane.shares(id_alone, rows).shares[0])
         weight = self.weights[lane.name]
         return explanations.LaneShare(

@@ -76,7 +76,7 @@ def _searched(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
     running = running_lanes(snapshot, request)
     ranked = RankedLanes(snapshot, request)
     signals = signals_of(snapshot, request)
-    fusion = Fusion(request, snapshot.layers.basis, running, signals, ranked)
+    fusion = Fusion(request, snapshot.layers.columns, running, signals, ranked)
     reranking = reranking_of(snapshot, request, running.late)
     return _result(snapshot, fusion, reranking, is_grouped=request.group_by == "document")
 
@@ -117,12 +117,12 @@ def _result(
         if snapshot.layers.equal_contents([*map(itemgetter(0), order[:end])]):
             return regrouped()
     grouped: dict[int, Sequence[Fused]] = {}
-    shown = best = order[request.offset : end]
+    compared = best = order[request.offset : end]
     if is_grouped:
         groups = builder.groups(order)[request.offset : end]
         best = [hits[0] for hits in groups]
         grouped = {hits[0].id: hits[1:] for hits in groups}
-        shown = [*chain(*groups)]
+        compared = [*chain(*groups)]
     return SearchResult(
         snapshot=snapshot,
         request=request,
@@ -136,7 +136,7 @@ def _result(
         best=best,
         grouped=grouped,
         regrouped=regrouped,
-        cosines=bounds.cosines_of(shown) if "vectors" in fusion.running.weights else {},
+        cosines=bounds.cosines_of(compared) if "vectors" in fusion.running.weights else {},
     )
 
 

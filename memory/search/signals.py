@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cerata.retrieval import base_level_activation as activation
     from cerata.retrieval import source_files, speaker_names
 
-    from ..snapshot.basis import Basis
+    from ..snapshot.basis_columns import BasisColumns
     from ..snapshot.snapshot import Snapshot
     from ..values import explanation as explanations
     from ..values.explanation import SignalShare
@@ -76,13 +76,13 @@ class Signals(msgspec.Struct, frozen=True, dict=True):
 
     def values(self, ids: I64) -> F64:
         """Return the value of each signal of `SIGNALS` for frames, (frames, signals)."""
-        candidates = self._candidates(ids, self.snapshot.layers.basis.rows_of(ids))
+        candidates = self._candidates(ids, self.snapshot.layers.columns.rows_of(ids))
         return np.stack([values_of(name, self.question, candidates) for name in SIGNALS], axis=1)
 
     def shares(self, frame: int, step: float) -> tuple[SignalShare, ...]:
         """Return the signals that a frame has, with their parts of its score of such steps."""
         ids = np.array([frame], np.int64)
-        candidates = self._candidates(ids, self.snapshot.layers.basis.rows_of(ids))
+        candidates = self._candidates(ids, self.snapshot.layers.columns.rows_of(ids))
         shares: list[SignalShare] = []
         for name in SIGNALS:
             weight = self.weights.get(name, 0.0)
@@ -95,41 +95,41 @@ class Signals(msgspec.Struct, frozen=True, dict=True):
         """Return whether the question names the speaker of a frame, and that counts."""
         if "speaker" not in self._asked:
             return False
-        basis = self.snapshot.layers.basis
-        codes = basis.role_codes[basis.rows_of(np.array(frames, np.int64))]
-        are_named = self._are_named(basis, codes)
+        columns = self.snapshot.layers.columns
+        codes = columns.role_codes[columns.rows_of(np.array(frames, np.int64))]
+        are_named = self._are_named(columns, codes)
         return are_named is not None and bool(are_named.any())
 
     def _candidates(self, ids: I64, rows: I64) -> Candidates:
         """Return the properties of frames, in order of their ids, that the signals need."""
-        asked = self._asked
-        basis = self.snapshot.layers.basis
-        marks = basis.ranking.marks[rows]
+        needed = self._asked
+        columns = self.snapshot.layers.columns
+        marks = columns.ranking.marks[rows]
         terms_of_rows = have_role = are_named = follow = in_thread = are_tests = None
         noun_shares = reply_shares = ages = times = places = None
-        codes = basis.role_codes[rows]
+        codes = columns.role_codes[rows]
         if codes.any():
-            if "short" in asked:
+            if "short" in needed:
                 # Numbers with a sign: a signal subtracts them.
-                terms_of_rows = basis.ranking.text_lengths[rows].astype(np.int64)
+                terms_of_rows = columns.ranking.text_lengths[rows].astype(np.int64)
                 have_role = codes != NO_ROLE
-            if "speaker" in asked:
-                are_named = self._are_named(basis, codes)
-        turns = basis.turns
+            if "speaker" in needed:
+                are_named = self._are_named(columns, codes)
+        turns = columns.turns
         if turns is not None:
-            if "follows" in asked or "replies" in asked:
-                follow = _follow(basis, rows, codes, turns)
-            if "thread" in asked:
+            if "follows" in needed or "replies" in needed:
+                follow = _follow(columns, rows, codes, turns)
+            if "thread" in needed:
                 in_thread = _in_thread(rows, turns)
-            if follow is not None and "replies" in asked:
-                reply_shares = self._reply_shares(basis, rows, follow, turns)
-        if "test" in asked and basis.has_uris:
+            if follow is not None and "replies" in needed:
+                reply_shares = self._reply_shares(columns, rows, follow, turns)
+        if "test" in needed and columns.has_uris:
             are_tests = self._are_tests(rows)
-        if "noun" in asked:
-            noun_shares = self._noun_shares(basis, rows)
-        if "recency" in asked:
+        if "noun" in needed:
+            noun_shares = self._noun_shares(columns, rows)
+        if "recency" in needed:
             ages = self._ages(ids)
-        if "period" in asked:
+        if "period" in needed:
             times, places = self._times(rows)
         return Candidates(
             marks=marks,
@@ -146,9 +146,9 @@ class Signals(msgspec.Struct, frozen=True, dict=True):
             frames_of_times=places,
         )
 
-    def _are_named(self, basis: Basis, codes: U32 | I64) -> Mask | None:
+    def _are_named(self, columns: BasisColumns, codes: U32 | I64) -> Mask | None:
         """Return which rows are of speakers whom the question names; None without such a role."""
-        texts = basis.roles_of(codes)
+        texts = columns.roles_of(codes)
         named = speaker_names.named_roles(self.text, texts.values())
         if not named:
             return None
@@ -169,20 +169,22 @@ class Signals(msgspec.Struct, frozen=True, dict=True):
                     are_tests[places[at[codes == code]]] = True
         return are_tests
 
-    def _noun_shares(self, basis: Basis, rows: I64) -> F64:
+    def _noun_shares(self, columns: BasisColumns, rows: I64) -> F64:
         """Return the share of the question's proper nouns that each row has, in any field."""
         nouns = proper_nouns(self.text)
         counts = np.zeros(len(rows))
         for noun in nouns:
-            counts += basis.ranking.have(noun, rows)
+            counts += columns.ranking.have(noun, rows)
         return counts / max(len(nouns), 1)
 
-    def _reply_shares(self, basis: Basis, rows: I64, follow: Mask, turns: TurnOrder) -> F64:
+    def _reply_shares(
+        self, columns: BasisColumns, rows: I64, follow: Mask, turns: TurnOrder
+    ) -> F64:
         """Return the share of the question's words, by idf, in the question that a row follows."""
         shares = np.zeros(len(rows))
         words = [*dict.fromkeys(terms(self.text))]
         before = _rows_before(rows[follow], turns)
-        shares[follow] = basis.ranking.shares_of_words(words, before)
+        shares[follow] = columns.ranking.shares_of_words(words, before)
         return shares
 
     def _ages(self, ids: I64) -> F64:
@@ -202,14 +204,14 @@ class Signals(msgspec.Struct, frozen=True, dict=True):
         return np.concatenate(times), np.concatenate(owners)
 
 
-def _follow(basis: Basis, rows: I64, codes: U32 | I64, turns: TurnOrder) -> Mask:
+def _follow(columns: BasisColumns, rows: I64, codes: U32 | I64, turns: TurnOrder) -> Mask:
     """Return which rows follow a question of another speaker in their conversation."""
     before = _rows_before(rows, turns)
     # The row of a gap is -1, the last row.
-    follow: Mask = basis.ranking.marks[before] & int(Mark.QUESTION) > 0
+    follow: Mask = columns.ranking.marks[before] & int(Mark.QUESTION) > 0
     follow &= before != NO_ROW
     at = np.flatnonzero(follow)
-    follow[at] = codes[at] != basis.role_codes[before[at]]
+    follow[at] = codes[at] != columns.role_codes[before[at]]
     return follow
 
 

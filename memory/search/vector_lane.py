@@ -192,7 +192,7 @@ class VectorLane(SpaceLane):
 
     def score_of(self, frame: int) -> float | None:
         """Return the score of a frame, or None without a vector."""
-        rows = self._snapshot.layers.basis.rows_of(np.array([frame]))
+        rows = self._snapshot.layers.columns.rows_of(np.array([frame]))
         score = float(self.scores(rows)[0])
         return None if np.isnan(score) else score
 

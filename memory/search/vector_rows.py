@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 def vector_rows(snapshot: Snapshot, key: Key) -> VectorRows:
     """Return the vectors in a space, which all questions to a state share."""
-    kept = snapshot.layers.basis.kept
+    prepared = snapshot.layers.columns.prepared
     # A state that lacks vectors is that of one search; an open transaction has a basis of its own.
-    rows: VectorRows | None = kept.get(key) if snapshot.has_all_vectors else None
+    rows: VectorRows | None = prepared.get(key) if snapshot.has_all_vectors else None
     if rows is None:
         rows = VectorRows(snapshot, key)
         if snapshot.has_all_vectors:
-            kept[key] = rows
+            prepared[key] = rows
     return rows
 
 
@@ -59,15 +59,15 @@ class VectorRows:
         has[[*self._drafts]] = True
         self.has: Final = has
         """The rows with a vector."""
-        self._found: tuple[Mask | None, bool] = None, False
+        self._last_mask: tuple[Mask | None, bool] = None, False
 
     def has_any(self, mask: Mask) -> bool:
         """Return whether a row of a read-only mask has a vector; the last answer is kept."""
-        last, found = self._found
+        last, has_any = self._last_mask
         if last is not mask:
-            found = bool((self.has & mask).any())
-            self._found = mask, found
-        return found
+            has_any = bool((self.has & mask).any())
+            self._last_mask = mask, has_any
+        return has_any
 
     def read(self, rows: I64) -> tuple[Matrix, F64]:
         """Return the vectors of rows that have them, (n, dimension), and their lengths, (n,).

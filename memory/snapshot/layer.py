@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from cerata.projections.rows.embedders import Used
     from cerata.replay.fold import Fold
 
-    from . import basis as basis_columns
-    from .basis import Basis
+    from . import basis_columns
+    from .basis_columns import BasisColumns
 else:
-    basis_columns = late("cerata.memory.snapshot.basis")
+    basis_columns = late("cerata.memory.snapshot.basis_columns")
     np = late("numpy")
     turn_order_module = late("cerata.projections.columnar.turn_order")
     facts_reader = late("cerata.projections.facts.reader")
@@ -219,11 +219,11 @@ class LogLayer(Layer, frozen=True, dict=True):
         return self.folds.fulltext(self.n).view(self.sought, self.turns, self.last)
 
     @once
-    def basis(self) -> Basis:
+    def columns(self) -> BasisColumns:
         """The columns that questions read."""
         frames = self.frames
         count = len(frames.role_names)
-        return basis_columns.Basis((frames,), (self.rows,), count, self.ranking, self.turns)
+        return basis_columns.BasisColumns((frames,), (self.rows,), count, self.ranking, self.turns)
 
 
 class PastLayers:

@@ -13,7 +13,6 @@ from datetime import datetime
 from functools import cached_property
 from heapq import merge
 from itertools import chain
-from operator import and_
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -45,12 +44,11 @@ if TYPE_CHECKING:
     from cerata.projections.frames.reader import Closing, FrameRow
     from cerata.projections.fulltext.bm25 import FulltextView
 
-    from . import basis as basis_columns
-    from . import pending_turns
-    from .basis import Basis
+    from . import basis_columns, pending_turns
+    from .basis_columns import BasisColumns
     from .pending import PendingEvent, PendingEvents
 else:
-    basis_columns = late("cerata.memory.snapshot.basis")
+    basis_columns = late("cerata.memory.snapshot.basis_columns")
     pending_turns = late("cerata.memory.snapshot.pending_turns")
 
 
@@ -552,14 +550,14 @@ class Layers:
         return self.pending.folds.fulltext().view(self.ranked, self.turns)
 
     @once
-    def basis(self) -> Basis:
+    def columns(self) -> BasisColumns:
         """The columns of all layers by row of the ranking, kept with the layer of the log."""
         if self.pending is None:
-            return self.base.basis
+            return self.base.columns
         drafts = self.all[1]
         frames, rows = (self.base.frames, drafts.frames), (self.base.rows, drafts.rows)
         count = len(self.base.frames.role_names)
-        return basis_columns.Basis(frames, rows, count, self.ranking, self.turns)
+        return basis_columns.BasisColumns(frames, rows, count, self.ranking, self.turns)
 
     @once
     def turns(self) -> TurnOrder | None:
@@ -680,4 +678,7 @@ def end_to_end(masks: Sequence[Mask]) -> Mask:
 
 def both(first: Sequence[Mask], second: Sequence[Mask]) -> tuple[Mask, ...]:
     """Return the rows that are in both masks of each layer."""
-    return tuple(map(and_, first, second))
+    masks: list[Mask] = []
+    for mask, limit in zip(first, second, strict=True):
+        masks.append(mask & limit)
+    return (*masks,)

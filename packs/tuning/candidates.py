@@ -138,7 +138,7 @@ def candidates_of(question: JudgedQuestion) -> Candidates:
     rankings = result.blocks[0].rankings
     ids = ranked_ids(rankings)
     lanes: dict[str, Shares] = {}
-    rows = result.fusion.basis.rows_of(ids)
+    rows = result.fusion.columns.rows_of(ids)
     for lane in running.lanes:
         shares, found = lane.shares(ids, rows)
         # All weights are 1, so those of the lanes of vectors are how far these count.

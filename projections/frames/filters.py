@@ -181,27 +181,7 @@ class Filter:
         if include_deleted is not False:
             include_deleted = expect_bool("include_deleted", include_deleted)
         expression = parts[0] if len(parts) == 1 else Every(tuple(parts))
-        self._set(expression, PLAIN_DEPTH, size, include_superseded, include_deleted, of_question)
-
-    def _set(
-        self,
-        expression: Expression,
-        depth: int,
-        size: int,
-        *reach: bool,
-    ) -> None:
-        """Give each field its value; ``reach`` has those of `_REACH`."""
-        if size > TESTS_MAX:
-            raise InvalidInput(
-                f"The filter has {size:,} tests; the limit is {TESTS_MAX:,}",
-                remedy="Pass fewer values to a filter.",
-            )
-        assign = object.__setattr__
-        assign(self, "expression", expression)
-        assign(self, "depth", depth)
-        assign(self, "size", size)
-        for name, value in zip(_REACH, reach, strict=True):
-            assign(self, name, value)
+        _fill(self, expression, PLAIN_DEPTH, size, include_superseded, include_deleted, of_question)
 
     def __and__(self, right: "Filter") -> "Filter":
         parts = (*_parts(self, Every), *_parts(right, Every))
@@ -296,6 +276,21 @@ TESTS_MAX: Final = 10_000
 """Maximum tests of a filter: each test is a pass over the frames."""
 
 
+def _fill(where: Filter, expression: Expression, depth: int, size: int, *reach: bool) -> None:
+    """Give each field of a new filter its value; ``reach`` has those of `_REACH`."""
+    if size > TESTS_MAX:
+        raise InvalidInput(
+            f"The filter has {size:,} tests; the limit is {TESTS_MAX:,}",
+            remedy="Pass fewer values to a filter.",
+        )
+    assign = object.__setattr__
+    assign(where, "expression", expression)
+    assign(where, "depth", depth)
+    assign(where, "size", size)
+    for name, value in zip(_REACH, reach, strict=True):
+        assign(where, name, value)
+
+
 def _check_no_question(*parts: Filter) -> None:
     for part in parts:
         if part.of_question:
@@ -328,7 +323,7 @@ def _filter(expression: Expression, depth: int, size: int, *parts: Filter) -> Fi
         include_deleted |= part.include_deleted
         of_question |= part.of_question
     combined = object.__new__(Filter)
-    combined._set(expression, depth, size, include_superseded, include_deleted, of_question)
+    _fill(combined, expression, depth, size, include_superseded, include_deleted, of_question)
     return combined
 
 

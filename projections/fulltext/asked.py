@@ -121,15 +121,12 @@ class AskedWords:
         if self._parts.count(1.0) != len(self._parts):
             self._idfs *= self._parts
         self._phrases = phrases
-
-    @cached_property
-    def most(self) -> float:
-        """As `Asked.most`."""
         idfs = self._idfs.tolist()
-        none = self._scoring.idf(0) if self._missing else 0.0
+        none = scoring.idf(0) if self._missing else 0.0
         for part in self._missing:
             idfs.append(none * part)
-        return MOST * math.fsum(idfs)
+        self.most = MOST * math.fsum(idfs)
+        """As `Asked.most`."""
 
     def best(self, k: int, among: Mask | None = None) -> Ranking:
         """As `Asked.best`."""
@@ -305,9 +302,13 @@ class AskedQuery:
         self._matching = matching
         self._query = query
 
-    @cached_property
+    @property
     def most(self) -> float:
         """As `Asked.most`."""
+        return self._most
+
+    @cached_property
+    def _most(self) -> float:
         idf_of = self._scoring.idf_of
         return MOST * math.fsum(idf_of(group.rows) * group.part for group in self._groups)
 

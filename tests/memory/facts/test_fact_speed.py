@@ -230,8 +230,8 @@ _NEVER = START - timedelta(days=1)
 
 
 def test_a_look_up_makes_few_calls(store: Store) -> None:
-    """Measured 82; 200 before codes of names were cached, and links read if there are any."""
-    assert call_count(store) < 90
+    """Measured 74; 200 before codes of names were cached, and links read if there are any."""
+    assert call_count(store) < 82
 
 
 def test_a_look_up_that_folds_its_names_again_is_seen(
@@ -241,7 +241,7 @@ def test_a_look_up_that_folds_its_names_again_is_seen(
         return facts.columns.folded_names.find(folded_name(name))
 
     monkeypatch.setattr(Facts, "names_alike", alike)
-    assert call_count(store) > 100
+    assert call_count(store) > 85
 
 
 # --- many facts of one entity --------------------------------------------------------------------

@@ -1,12 +1,12 @@
-"""The arrays of a state that questions read, each prepared once and kept.
+"""The columns of a basis that questions read, each prepared once and kept.
 
-    basis = snapshot.layers.basis
-    basis.ids[rows]                 # the frames in rows of the ranking
-    basis.role_codes[rows]          # their roles, without a pass over all rows
+    columns = snapshot.layers.columns
+    columns.ids[rows]               # the frames in rows of the ranking
+    columns.role_codes[rows]        # their roles, without a pass over all rows
 
 Owns the columns of all layers end to end, by row of the ranking, and the look-ups of frames and
 roles in them. Leaves out the ranking by words (`cerata.projections.fulltext.bm25`), the masks of
-rows (`layers`), and the values that a question gives to rows (`memory.search.signals`).
+rows (`layers`), and the values that a question gives to rows (`cerata.memory.search.signals`).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from cerata.projections.fulltext.bm25 import FulltextView
 
 
-class Basis(msgspec.Struct, frozen=True, dict=True):
-    """The columns of one state; (rows,) each, immutable.
+class BasisColumns(msgspec.Struct, frozen=True, dict=True):
+    """The columns of a basis; (rows,) each, immutable.
 
     - ``frames`` has the frames of each layer, the log's first, and ``rows`` their counts. Ids of
       the second layer, that of a transaction's drafts, are negative.
@@ -41,8 +41,8 @@ class Basis(msgspec.Struct, frozen=True, dict=True):
     """The roles of the log; the codes of the roles of drafts alone follow."""
     ranking: FulltextView
     turns: TurnOrder | None
-    kept: dict[object, Any] = msgspec.field(default_factory=dict[object, Any])
-    """What a search has prepared from this state alone, by a key of its own."""
+    prepared: dict[object, Any] = msgspec.field(default_factory=dict[object, Any])
+    """Values that searches prepare from this state alone, each by a key of the search."""
 
     @once
     def ids(self) -> I64:
@@ -67,13 +67,13 @@ class Basis(msgspec.Struct, frozen=True, dict=True):
         codes = self.frames[0].role_codes[: self.rows[0]]
         if len(self.frames) == 1:
             return codes
-        # Layers have codes of their own; one that only drafts have follows those of the log.
+        # Each layer has its codes; the code of a role of drafts alone follows those of the log.
         drafts = self.frames[1]
         of_drafts = drafts.role_codes[: self.rows[1]]
         joint = np.zeros(len(drafts.role_names) + 1, np.int64)
         for code in set(of_drafts.tolist()) - {NO_NAME}:
-            known = self.frames[0].role_names.find(drafts.role_names.text(code) or "")
-            joint[code] = known or self.role_count + code
+            of_log = self.frames[0].role_names.find(drafts.role_names.text(code) or "")
+            joint[code] = of_log or self.role_count + code
         return np.concatenate([codes.astype(np.int64), joint[of_drafts]])
 
     def roles_of(self, codes: U32 | I64) -> Mapping[int, str]:
@@ -91,5 +91,5 @@ class Basis(msgspec.Struct, frozen=True, dict=True):
 
     @once
     def has_uris(self) -> bool:
-        """True if a frame may have a URI, also one that only a later event puts."""
+        """True if a frame may have a URI, also a frame of a later event."""
         return any(frames.has_uris for frames in self.frames)
