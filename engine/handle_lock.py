@@ -249,9 +249,7 @@ class Writing:
             # If the log moved, the lock taken is that of the old file: try again.
             file = self._file = lock.file
             try:
-                # Most appends find the lock free.
-                if not file.try_lock(LockName.WRITER, exclusive=True):
-                    lock.wait_for_writer(file, wait=self._wait)
+                lock.wait_for_writer(file, wait=self._wait)
             except BaseException:
                 # Harmless without the lock; and an interrupt right after taking it cannot leak it.
                 self._unlock()

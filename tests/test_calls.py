@@ -209,15 +209,15 @@ def assemble(folder: Path) -> Generator[Work]:
 CALLS: Final = (
     Call("put_frame", 140, put_frame),
     Call("search by words", 198, search_words),
-    Call("hybrid question of 10,000 frames", 1_002, search_hybrid, with_c=True),
+    Call("hybrid question of 10,000 frames", 1_006, search_hybrid, with_c=True),
     Call("recall of 40 notes", 1_291, recall_notes),
     Call("recall of 40 turns", 1_679, recall_turns),
     Call("frame", 60, frame),
     Call("facts", 61, facts),
-    Call("assert_fact", 162, assert_fact),
-    Call("checkpoint after 2 writes", 1_534, checkpoint),
+    Call("assert_fact", 163, assert_fact),
+    Call("checkpoint after 2 writes", 1_536, checkpoint),
     Call("Session.exchange", 156, exchange),
-    Call("Session.assemble", 2_334, assemble),
+    Call("Session.assemble", 2_336, assemble),
 )
 
 

@@ -527,7 +527,8 @@ class WriteSession:
             )
         block = self.open_block
         call = self._call if block is None else self._call.over(block.author)
-        drafts = call.over(self.author).signed(within_scope(drafts, self.reach))
+        scoped = drafts if self.reach is None else within_scope(drafts, self.reach)
+        drafts = call.over(self.author).signed(scoped)
         if self.request_id is not None:
             drafts = self._with_request(self.request_id(), drafts)
         if self.role is not Role.PROGRAM:

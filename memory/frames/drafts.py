@@ -67,7 +67,7 @@ def frame_fields(
         remedy = "Pass a dict from names to JSON values."
         expect_type("metadata", metadata, Mapping, "a mapping", remedy)
     return PutFrame(
-        kind=exact_string(kind),
+        kind=kind if type(kind) is str else exact_string(kind),
         role=texts["role"],
         uri=texts["uri"],
         title=texts["title"],

@@ -31,6 +31,9 @@ def vector_rows(snapshot: Snapshot, key: Key) -> VectorRows:
         rows = VectorRows(snapshot, key)
         if snapshot.has_all_vectors:
             prepared[key] = rows
+    elif rows.space is not None:
+        # The store of the numbers has a cache of its own, which may have been dropped.
+        rows.stored = snapshot.stored_vectors(rows.space)
     return rows
 
 
