@@ -87,12 +87,17 @@ PLANTS: tuple[Plant, ...] = (
         "if prefix.link != cursor.link:",
         "if False:",
     ),
-    _bug(
+    Plant(
         "leave a structure's own offset out of its check",
         "damage",
-        "cerata.engine.format.checksums:begin_check",
-        "_PLACE.pack(tag, offset)",
-        "_PLACE.pack(tag, 0)",
+        tuple(
+            Edit(
+                f"cerata.engine.format.checksums:{name}",
+                "_PLACE.pack(tag, offset)",
+                "_PLACE.pack(tag, 0)",
+            )
+            for name in ("begin_check", "check")
+        ),
     ),
     Plant(
         "leave the file id out of the checks",
