@@ -35,12 +35,12 @@ from cerata.projections.columnar.times import to_microseconds
 from .activities.columns import ActivityKind
 from .activities.events import EndActivity, StartActivity
 from .activities.reader import ActivityRow
-from .activities.reads import activities_at
 from .activities.values import (
     RUN_KIND,
     Activity,
     Call,
     Reference,
+    activities_at,
     activities_of,
     activity_of,
     calls_of,
@@ -83,9 +83,8 @@ from .session import PROJECT_SPEC, Session, Talking
 from .slot import Slot
 from .spec import MemorySpec, working_slots
 from .sweep import AgentSweep, close_expired, end_abandoned
-from .text.json_text import encoded, error_text
-from .text.names import check_label, check_name
-from .text.zones import check_timezone
+from .text.names import check_label, check_name, check_timezone
+from .text.summaries import encoded, error_text
 from .turns.line import (
     CHAT_MODE,
     MAIN_THREAD,

@@ -19,7 +19,7 @@ from .schemas import json_schema
 from .slots.events import PutSlot
 from .slots.rows import DeclaredSlot
 from .spec import MemorySpec, declared
-from .text.json_text import canonical
+from .text.summaries import canonical
 
 Source = tuple[str, Mapping[str, ScopeValue | None]]
 """The name of a source of dimensions, and its values; None for one that it lacks."""

@@ -21,15 +21,13 @@ from cerata.memory.values.frames import Receipt
 
 from .activities.events import RecordCall
 from .activities.reader import ActivityRow
-from .activities.reads import activities_at
-from .activities.values import RESULT_KIND, Result, body_of
+from .activities.values import RESULT_KIND, Result, activities_at, body_of
 from .recording import result_of
 from .references import reference
 from .run_counts import Captured, RunCounts
 from .run_results import ResultFrame, RunResults
 from .spec import WorkingSlot, WorkingSlots
-from .text.json_text import NOT_RECORDED, decoded, digest_of, encoded, error_text
-from .text.summaries import summary_of
+from .text.summaries import NOT_RECORDED, decoded, digest_of, encoded, error_text, summary_of
 
 WITHOUT_FRAME = ("clock", "random")
 """The kinds of calls whose results are in their events."""

@@ -21,8 +21,7 @@ from .activities.events import RecordCall
 from .activities.reader import CallRow
 from .activities.values import Reference
 from .run_results import RunResults
-from .text.json_text import decoded, encoded
-from .text.summaries import on_one_line, quoted, size_text
+from .text.summaries import decoded, encoded, on_one_line, quoted, size_text
 
 REFERENCES_SHARE: Final = 1_500
 """Tokens of the list of references, at most; an unvalidated heuristic."""

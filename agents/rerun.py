@@ -23,7 +23,7 @@ from .journal import LiveJournal
 from .recording import Recording
 from .replayed import Divergence, ReplayedJournal, Stopped
 from .run import Run
-from .text.json_text import error_text
+from .text.summaries import error_text
 
 Outcome = Literal["same", "diverged", "incomplete"]
 

@@ -31,8 +31,8 @@ from .journal import RETURN, Answer, Journal, Request, request_of
 from .prompt import RunContext, context_of
 from .references import ParsedReference, resolved
 from .slot import Slot
-from .text.json_text import NOT_RECORDED, canonical, decoded, encoded, hide_message
 from .text.names import check_name
+from .text.summaries import NOT_RECORDED, canonical, decoded, encoded, hide_message
 
 _RANDOM_BITS: Final = 53
 _RANDOM_SIZE: Final = 7

@@ -15,7 +15,7 @@ from cerata.memory.values.frames import Receipt
 
 from .activities.open_run import OpenRun
 from .activities.reader import ActivityRow
-from .activities.reads import activities_at
+from .activities.values import activities_at
 from .run_results import RunResults
 
 

@@ -18,10 +18,9 @@ from cerata.projections.columnar.times import to_datetime, to_microseconds
 
 from .activities.events import RecordCall
 from .activities.reader import ActivityRow, CallRow
-from .activities.reads import activities_at
-from .activities.values import Lineage, Reference, body_of
+from .activities.values import Lineage, Reference, activities_at, body_of
 from .references import ParsedReference, parsed, pointed, reference, resolved
-from .text.json_text import decoded
+from .text.summaries import decoded
 
 _CLOSE: Final = 8
 """Frames so many events apart are read together: reading on is cheaper than another look-up."""

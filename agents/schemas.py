@@ -13,8 +13,8 @@ import msgspec
 from cerata.engine.draft_validation import check_not_pending
 from cerata.engine.errors import CerataError, Corrupt, InvalidInput, Unsupported
 from cerata.engine.events import JsonValue
-from cerata.engine.extras import install_command
 from cerata.engine.json_value import exact_or_fail
+from cerata.engine.late import install_command
 from cerata.memory.ingest.formats.sandbox import Unparsed, is_installed, isolated
 
 from .json_schema import SchemaCheck

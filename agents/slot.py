@@ -44,8 +44,8 @@ from cerata.projections.frames.filters import Filter
 from .declarations import Declaration
 from .schemas import VERSION_KEY, check_json, read_value, stored_value
 from .spec import MemorySpec, ttl_us
-from .text.json_text import decoded, encoded
 from .text.names import VALUE_KIND
+from .text.summaries import decoded, encoded
 
 _URI: Final = "slot:"
 _HASH_SIZE: Final = 8

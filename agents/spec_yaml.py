@@ -14,9 +14,9 @@ from typing import Any, Final, cast
 import msgspec
 
 from cerata.engine.errors import InvalidInput, NotFound, Unsupported
-from cerata.engine.extras import install_command
+from cerata.engine.late import install_command
 from cerata.memory.ingest.formats.sandbox import Unparsed, is_installed, isolated
-from cerata.memory.interchange.json_check import nests_deeply
+from cerata.memory.interchange.line_blocks import nests_deeply
 
 from .spec import MemorySpec, check_fields, declared
 from .yaml_tree import List, Map, Scalar, Tree

@@ -21,7 +21,7 @@ from cerata.memory.snapshot.snapshot import Snapshot
 from .activities.columns import ActivityKind
 from .activities.events import EndActivity
 from .activities.reader import ActivityRow
-from .activities.reads import activities_at
+from .activities.values import activities_at
 from .continuity.exchanges import Talk
 from .spec import WorkingSlot
 

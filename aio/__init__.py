@@ -1,8 +1,9 @@
 """Cerata for asyncio: a store whose calls are awaited, and run in a few threads of its own.
 
 `open` returns an `AsyncStore`, with every public call of `cerata.Store` under the same name. Owns
-the threads (`workers`), cancellation, asynchronous iteration (`items`, `streams`) and transactions
-(`transactions`). Leaves out all work on the memory, which the store does. Read `mirror` first.
+the threads (`workers`), cancellation, asynchronous iteration (`streams`) and
+transactions (`transactions`). Leaves out all work on the memory, which the store does. Read
+`mirror` first.
 
 >>> import asyncio
 >>> import cerata.aio

@@ -12,13 +12,13 @@ from msgspec import UnsetType
 
 from cerata.aio.opening import Opening
 from cerata.aio.streams import AsyncEventStream
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
 from cerata.engine.events import Draft, Event, EventBody, JsonValue, Scope, ScopeValue
 from cerata.engine.handle import Handle
 from cerata.engine.head import Head
-from cerata.engine.lineage import Branch
+from cerata.engine.log_file.lineage import Branch
+from cerata.engine.log_file.recovery import RecoveryReport
 from cerata.engine.packs import Pack
-from cerata.engine.recovery import RecoveryReport
 from cerata.memory.batch.transaction import Transaction
 from cerata.memory.bisection import Bisection, Probe, Test, Unit
 from cerata.memory.compaction import Compaction, Maintenance
@@ -73,8 +73,16 @@ from cerata.memory.values.frames import (
     Stored,
     TimelinePage,
 )
-from cerata.memory.values.graph import Cooccurrence, FactPath, Neighbour, Reached
-from cerata.memory.values.links import Link, LinkId, LinkKindName, Target
+from cerata.memory.values.graph import (
+    Cooccurrence,
+    FactPath,
+    Link,
+    LinkId,
+    LinkKindName,
+    Neighbour,
+    Reached,
+    Target,
+)
 from cerata.memory.values.options import (
     FactOptions,
     Layout,
@@ -98,7 +106,7 @@ from cerata.memory.view import (
     UpkeepOfView,
     View,
 )
-from cerata.projections.columnar.intervals import Allen
+from cerata.projections.columnar.times import Allen
 from cerata.projections.facts.graph import Direction
 from cerata.projections.frames.filters import Filter
 from cerata.projections.frames.timeline import Position, TimelineOrder

@@ -19,8 +19,7 @@ from cerata.memory.values.frames import Hits, TimelinePage
 from cerata.memory.values.renamed import moved_to
 from cerata.memory.view import View, ViewHandle
 
-from .items import AsyncItems
-from .streams import AsyncEventStream
+from .streams import AsyncEventStream, AsyncItems
 from .transactions import AsyncTransaction, lock_of
 from .workers import Workers
 

@@ -21,7 +21,7 @@ import time
 from importlib.metadata import version
 from pathlib import Path
 
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
 from cerata.engine.events import Draft, PutFrame
 from cerata.engine.open import open_log
 

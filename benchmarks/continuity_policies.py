@@ -21,10 +21,10 @@ import cerata
 from cerata import Agent, Environment, Filter, Store
 from cerata.agents.continuity.entropy import Entropies
 from cerata.agents.continuity.exchanges import Talk
-from cerata.agents.turns.entropy_parts import CALMED
 from cerata.agents.turns.lexicon import SIGNS, Lexicon, english_lexicon, lexicon_file
+from cerata.agents.turns.measures import CALMED
 from cerata.agents.turns.projection import MessagesProjection
-from cerata.engine.memory_storage import MemoryStorage
+from cerata.engine.disk.memory_storage import MemoryStorage
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.projections.columnar.times import to_microseconds
 

@@ -17,10 +17,9 @@ from typing import Final, NamedTuple
 
 import cerata
 from cerata import Agent, Dynamics
-from cerata.agents.turns.dynamics.features import ONE
-from cerata.agents.turns.dynamics.message import heard
+from cerata.agents.turns.dynamics.features import ONE, heard
 from cerata.agents.turns.dynamics.predictor import Scored
-from cerata.agents.turns.dynamics.stream import Stream
+from cerata.agents.turns.dynamics.projection import Stream
 from cerata.engine.events import Event
 from cerata.memory.batch.writer import session_of
 from cerata.projections.rows.row_fold import RowFold, row_fold

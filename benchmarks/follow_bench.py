@@ -26,7 +26,7 @@ from random import Random
 import numpy as np
 
 import cerata
-from cerata.engine.storage import OsStorage
+from cerata.engine.disk.storage import OsStorage
 
 from .append_bench import machine
 

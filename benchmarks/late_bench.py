@@ -29,7 +29,7 @@ from cerata import Hit, Profile, Store
 from cerata.engine.events import PutFrame
 from cerata.projections.vectors import maxsim as maxsim_module
 from cerata.projections.vectors.maxsim import Tokens, best_matches
-from cerata.retrieval.embedders.projection import reduced
+from cerata.retrieval.embedders.minilm import reduced
 from cerata.retrieval.embedders.quantization import quantised_tokens
 
 from .beside_sqlite import percentiles, report, report_machine, timed

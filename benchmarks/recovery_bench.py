@@ -32,7 +32,7 @@ from cerata.engine.format.extent import EXTENT_HEADER_SIZE
 from cerata.engine.limits import RING_SIZE_GROWN, SECTOR_SIZE
 from cerata.engine.log import Log
 from cerata.engine.open import open_log
-from cerata.engine.reader import Snapshot
+from cerata.engine.segments.reader import Snapshot
 from cerata.engine.verify import verify_log
 from tests.crash.sweeps.kills import Victim
 

@@ -21,13 +21,13 @@ import numpy.typing as npt
 
 import cerata
 from cerata.engine.events import PutFrame
-from cerata.engine.file import LogFile
 from cerata.engine.format.extent import extent_size
 from cerata.engine.format.toc import Ref, Toc
 from cerata.engine.integrity import SALT_SIZE
 from cerata.engine.log import Log
+from cerata.engine.log_file.file import LogFile
 from cerata.engine.open import open_log
-from cerata.engine.segment_reader import Segment
+from cerata.engine.segments.segment_reader import Segment
 from cerata.replay.checkpoint import chunk_refs
 from cerata.retrieval.embedders.quantization import quantised
 

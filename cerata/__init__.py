@@ -54,8 +54,7 @@ agents.continuity.reflecting Reflection
 agents.continuity.retrieval Recalled RecalledExchange RecalledKnowledge
 agents.continuity.summaries Summary
 agents.continuity.tasks TaskReport
-agents.continuity.threads Thread
-agents.continuity.topics Topic
+agents.continuity.threads Thread Topic
 agents.entities.meta_patterns MetaPattern PatternChain
 agents.entities.pending_names NameCandidate PendingName
 agents.function agent
@@ -70,7 +69,7 @@ agents.slot Slot SlotItem
 agents.spec MemorySpec conversation_memory scratchpad semantic_memory
 agents.spec_yaml load_memory
 agents.sweep AgentSweep
-engine.environment Environment
+engine.disk.environment Environment
 engine.errors BisectFailed CerataError Closed Conflict Corrupt Diverged EmbedderFailed
 engine.errors ExtractorFailed HistoryPruned IdempotencyConflict InvalidInput Locked
 engine.errors ModelFailed NotFound OutcomeUnknown
@@ -78,7 +77,7 @@ engine.errors ProjectionFailed QuerySyntaxError ReadOnly Refused RerankerFailed 
 engine.errors StorageFailed UnreadableItem Unsupported
 engine.events Draft Event EventBody event upcaster
 engine.head Head
-engine.lineage Branch
+engine.log_file.lineage Branch
 engine.packs Owned Pack Role State
 memory.batch.transaction Transaction
 memory.bisection Bisection Probe
@@ -99,7 +98,7 @@ memory.frames.diff Change Diff
 memory.frames.history HistoryEntry
 memory.frames.value_counts ValueCount
 memory.ingest.folder Remembered RememberedFile
-memory.ingest.formats.flaws Flaw
+memory.ingest.formats.document Flaw
 memory.interchange.export ExportedEvents
 memory.interchange.importing ImportedEvents
 memory.links.why Reason Why
@@ -109,18 +108,16 @@ memory.store Store open
 memory.values.acts Act
 memory.values.arguments content_hash
 memory.values.embedder RememberedEmbedder
-memory.values.explanation Explanation
+memory.values.explanation Explanation ResultChange
 memory.values.facts Contradiction Entity EntityInfo EvidenceText Fact FactEvidence Period
 memory.values.frames Context Frame Hit Hits Receipt TimelineEntry TimelinePage
-memory.values.graph Cooccurrence FactPath Neighbour Reached
-memory.values.links Link
+memory.values.graph Cooccurrence FactPath Link Neighbour Reached
 memory.values.options FactOptions Layout OpenOptions Page PutOptions Ranking Vectors WriteOptions
-memory.values.result_change ResultChange
 memory.values.text_diff DiffLine
 memory.view View
 packs.tuning.judgements Judgement
 packs.tuning.tuning ProfileGain Tuning
-projections.columnar.intervals Allen
+projections.columnar.times Allen
 agents.turns.dynamics.projection Dynamics DynamicsState Surprise
 projections.facts.objects Standing
 projections.frames.filters Filter
@@ -129,8 +126,7 @@ projections.rows.row_projection RowProjection
 retrieval.context.blocks ContextItem
 retrieval.context.packing Omission
 retrieval.context.policies ContextPolicy
-retrieval.embedders.callable_embedder CallableEmbedder
-retrieval.embedders.embedder ContextEmbedder Embedder TokenEmbedder TurnWindow
+retrieval.embedders.embedder CallableEmbedder ContextEmbedder Embedder TokenEmbedder TurnWindow
 retrieval.embedders.endpoint EndpointEmbedder
 retrieval.embedders.identity EmbedderIdentity
 retrieval.embedders.minilm MiniLMEmbedder
@@ -158,7 +154,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'cerata' has no attribute {name!r}{_place_of(name)}")
     if name in _MODULES:
         return importlib.import_module(f"{home}.{name}")
-    from cerata.engine.loading import loading
+    from cerata.engine.late import loading
 
     with loading(home):
         module = importlib.import_module(home)

@@ -23,7 +23,7 @@ from cerata.agents.continuity.retrieval import RecalledKnowledge as RecalledKnow
 from cerata.agents.continuity.summaries import Summary as Summary
 from cerata.agents.continuity.tasks import TaskReport as TaskReport
 from cerata.agents.continuity.threads import Thread as Thread
-from cerata.agents.continuity.topics import Topic as Topic
+from cerata.agents.continuity.threads import Topic as Topic
 from cerata.agents.entities.meta_patterns import MetaPattern as MetaPattern
 from cerata.agents.entities.meta_patterns import PatternChain as PatternChain
 from cerata.agents.entities.pending_names import NameCandidate as NameCandidate
@@ -50,7 +50,7 @@ from cerata.agents.sweep import AgentSweep as AgentSweep
 from cerata.agents.turns.dynamics.projection import Dynamics as Dynamics
 from cerata.agents.turns.dynamics.projection import DynamicsState as DynamicsState
 from cerata.agents.turns.dynamics.projection import Surprise as Surprise
-from cerata.engine.environment import Environment as Environment
+from cerata.engine.disk.environment import Environment as Environment
 from cerata.engine.errors import BisectFailed as BisectFailed
 from cerata.engine.errors import CerataError as CerataError
 from cerata.engine.errors import Closed as Closed
@@ -81,7 +81,7 @@ from cerata.engine.events import EventBody as EventBody
 from cerata.engine.events import event as event
 from cerata.engine.events import upcaster as upcaster
 from cerata.engine.head import Head as Head
-from cerata.engine.lineage import Branch as Branch
+from cerata.engine.log_file.lineage import Branch as Branch
 from cerata.engine.packs import Owned as Owned
 from cerata.engine.packs import Pack as Pack
 from cerata.engine.packs import Role as Role
@@ -114,7 +114,7 @@ from cerata.memory.frames.history import HistoryEntry as HistoryEntry
 from cerata.memory.frames.value_counts import ValueCount as ValueCount
 from cerata.memory.ingest.folder import Remembered as Remembered
 from cerata.memory.ingest.folder import RememberedFile as RememberedFile
-from cerata.memory.ingest.formats.flaws import Flaw as Flaw
+from cerata.memory.ingest.formats.document import Flaw as Flaw
 from cerata.memory.interchange.export import ExportedEvents as ExportedEvents
 from cerata.memory.interchange.importing import ImportedEvents as ImportedEvents
 from cerata.memory.links.why import Reason as Reason
@@ -129,6 +129,7 @@ from cerata.memory.values.acts import Act as Act
 from cerata.memory.values.arguments import content_hash as content_hash
 from cerata.memory.values.embedder import RememberedEmbedder as RememberedEmbedder
 from cerata.memory.values.explanation import Explanation as Explanation
+from cerata.memory.values.explanation import ResultChange as ResultChange
 from cerata.memory.values.facts import Contradiction as Contradiction
 from cerata.memory.values.facts import Entity as Entity
 from cerata.memory.values.facts import EntityInfo as EntityInfo
@@ -145,9 +146,9 @@ from cerata.memory.values.frames import TimelineEntry as TimelineEntry
 from cerata.memory.values.frames import TimelinePage as TimelinePage
 from cerata.memory.values.graph import Cooccurrence as Cooccurrence
 from cerata.memory.values.graph import FactPath as FactPath
+from cerata.memory.values.graph import Link as Link
 from cerata.memory.values.graph import Neighbour as Neighbour
 from cerata.memory.values.graph import Reached as Reached
-from cerata.memory.values.links import Link as Link
 from cerata.memory.values.options import FactOptions as FactOptions
 from cerata.memory.values.options import Layout as Layout
 from cerata.memory.values.options import OpenOptions as OpenOptions
@@ -156,7 +157,6 @@ from cerata.memory.values.options import PutOptions as PutOptions
 from cerata.memory.values.options import Ranking as Ranking
 from cerata.memory.values.options import Vectors as Vectors
 from cerata.memory.values.options import WriteOptions as WriteOptions
-from cerata.memory.values.result_change import ResultChange as ResultChange
 from cerata.memory.values.text_diff import DiffLine as DiffLine
 from cerata.memory.view import View as View
 from cerata.packs import plots as plots
@@ -164,7 +164,7 @@ from cerata.packs import tuning as tuning
 from cerata.packs.tuning.judgements import Judgement as Judgement
 from cerata.packs.tuning.tuning import ProfileGain as ProfileGain
 from cerata.packs.tuning.tuning import Tuning as Tuning
-from cerata.projections.columnar.intervals import Allen as Allen
+from cerata.projections.columnar.times import Allen as Allen
 from cerata.projections.facts.objects import Standing as Standing
 from cerata.projections.frames.filters import Filter as Filter
 from cerata.projections.frames.timeline import Position as Position
@@ -172,7 +172,7 @@ from cerata.projections.rows.row_projection import RowProjection as RowProjectio
 from cerata.retrieval.context.blocks import ContextItem as ContextItem
 from cerata.retrieval.context.packing import Omission as Omission
 from cerata.retrieval.context.policies import ContextPolicy as ContextPolicy
-from cerata.retrieval.embedders.callable_embedder import CallableEmbedder as CallableEmbedder
+from cerata.retrieval.embedders.embedder import CallableEmbedder as CallableEmbedder
 from cerata.retrieval.embedders.embedder import ContextEmbedder as ContextEmbedder
 from cerata.retrieval.embedders.embedder import Embedder as Embedder
 from cerata.retrieval.embedders.embedder import TokenEmbedder as TokenEmbedder

@@ -69,7 +69,7 @@ def new_file(name: str, memory: str | None) -> Generator[IO[bytes]]:
         Conflict: the name exists.
         NotFound: the folder of the name does not exist.
     """
-    from cerata.memory.interchange.made_files import create_made_file
+    from cerata.memory.interchange.line_files import create_made_file
 
     check_new(name)
     path = Path(name)
@@ -110,7 +110,7 @@ def write_picture(name: str, picture: bytes, memory: str | None) -> None:
     Raises:
         InvalidInput: the name is of a folder, pipe, socket or device.
     """
-    from cerata.memory.interchange.made_files import create_made_file
+    from cerata.memory.interchange.line_files import create_made_file
 
     path = Path(name)
     if path.exists() and not path.is_file():

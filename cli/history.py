@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from cerata.memory.frames.diff import Diff
     from cerata.memory.frames.history import HistoryEntry
     from cerata.memory.store import Store
+    from cerata.memory.values.explanation import ResultChange
     from cerata.memory.values.frames import Frame
-    from cerata.memory.values.result_change import ResultChange
     from cerata.memory.values.text_diff import DiffLine
     from cerata.memory.view import Basis, View
 

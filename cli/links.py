@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from cerata.memory.facts.extraction import Extracted, Extraction
     from cerata.memory.store import Store
     from cerata.memory.values.facts import Fact
-    from cerata.memory.values.graph import Cooccurrence, FactPath, Neighbour
-    from cerata.memory.values.links import Link
+    from cerata.memory.values.graph import Cooccurrence, FactPath, Link, Neighbour
     from cerata.memory.view import View
 
     from .output import Output

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
 
-    from cerata.engine.environment import Environment
+    from cerata.engine.disk.environment import Environment
 
 INTERRUPTED = 130
 

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from cerata.engine.errors import InvalidInput, NotFound
-from cerata.engine.late import late
-from cerata.engine.loading import loading
+from cerata.engine.late import late, loading
 from cerata.engine.packs import saved_names
 
 from .parser import did_you_mean
@@ -87,7 +86,7 @@ def where_of(options: Namespace) -> Filter | None:
     if options.where is None:
         return where
     with loading("the query language"):
-        from cerata.retrieval.query_language.query_filter import query_filter
+        from cerata.retrieval.query_language.parser import query_filter
     tests = query_filter(options.where)
     return tests if where is None else where & tests
 
@@ -201,7 +200,7 @@ def expiry_of(text: str | None) -> datetime | None:
     Raises:
         InvalidInput: the text is no time.
     """
-    from cerata.engine.environment import SystemClock
+    from cerata.engine.disk.environment import SystemClock
     from cerata.projections.columnar.relative_times import interval_of
     from cerata.projections.columnar.times import to_datetime
 

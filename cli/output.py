@@ -14,7 +14,7 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
-from cerata.engine.loading import loading
+from cerata.engine.late import loading
 
 from .visible_text import CONTROLS, ONE_LINE, STRIPPED, TURNING, Part, visible
 

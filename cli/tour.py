@@ -170,7 +170,7 @@ def _ask(file: str, paths: Sequence[Path], output: Output) -> dict[str, JsonValu
 
 def _excerpt(store: Store, text: str, question: str) -> Text:
     """Return the lines of an entry that answer the question best."""
-    from cerata.retrieval.context.best_span import best_span
+    from cerata.retrieval.context.extracts import best_span
     from cerata.retrieval.tables import find_tables
 
     marks = store.files.highlights(text, question)

@@ -316,7 +316,7 @@ def _print_diagnosis(diagnosis: Diagnosis, output: Output) -> None:
 
 def _repair(options: Namespace, output: Output) -> int:
     """Repair the file, and diagnose it again."""
-    from cerata.memory.maintenance.repair import repair
+    from cerata.memory.maintenance.doctor import repair
 
     with output.progress("repairing", 1) as steps:
         repaired = repair(

@@ -18,7 +18,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from cerata.engine.errors import CerataError, InvalidInput
-from cerata.engine.loading import loading
+from cerata.engine.late import loading
 from cerata.engine.packs import Addition, Pack, of_packs, packs
 from cerata.engine.verbs import EVERYDAY, Option, Verb
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from .arguments import expect_type
+from .disk.storage import Buffer
 from .draft_validation import (
     check_attachments,
     check_body,
@@ -40,7 +41,6 @@ from .integrity import SALT_SIZE, SEED_SIZE, derived_salts, hash_bytes
 from .json_value import exact_or_fail
 from .limits import BATCH_EVENTS_MAX, BLOB_SIZE_MAX, NAME_SIZE_MAX, RECORDED_MAX, STRING_SIZE_MAX
 from .salted_hashes import salted_arguments
-from .storage import Buffer
 
 
 class WireEvent(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):

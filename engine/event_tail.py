@@ -7,11 +7,11 @@ choice of events and the locks of an iterator (`cerata.memory.event_stream`).
 from collections.abc import Iterator
 from typing import Final
 
+from .disk.watch import Watch
 from .errors import Corrupt
 from .events import Event
 from .log import Log
 from .unreadable import events_place, stopped
-from .watch import Watch
 
 LOOK_SECONDS: Final = 1.0
 """The longest wait without a look, since a file system may lose reports of a watch."""

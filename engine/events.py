@@ -245,7 +245,7 @@ class PutFrame(EventBody, frozen=True, kw_only=True):
     Exactly one of ``text`` and ``blob`` is the content. A document that was split has an empty text
     and ``chunk_count`` chunks, whose texts in order are its content. ``content_hash`` is 16 bytes
     of BLAKE3 over the whole content of a document; that of any other frame follows from its content
-    (`content_hashes`). Times are microseconds since 1970 UTC. From ``expires`` on,
+    (`salted_hashes`). Times are microseconds since 1970 UTC. From ``expires`` on,
     reads of many frames leave the frame out.
     """
 

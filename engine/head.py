@@ -5,7 +5,7 @@ from typing import Protocol
 import msgspec
 
 from .errors import CerataError, Closed
-from .lineage import Identity
+from .log_file.lineage import Identity
 
 
 class Hashes(Protocol):

@@ -18,8 +18,8 @@ from hashlib import sha256
 import msgspec
 from blake3 import blake3
 
+from .disk.storage import Buffer
 from .errors import Corrupt
-from .storage import Buffer
 
 SALT_SIZE = 16
 SEED_SIZE = 32

@@ -9,10 +9,13 @@ and few commands need them all. Type checkers see the plain import::
         np = late("numpy")
 """
 
-from collections.abc import Callable, Mapping
+import errno
+import os
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 
-from .loading import loading
+from .errors import CerataError, refused
 
 
 class Late:
@@ -54,3 +57,49 @@ def late_names(package: str, homes: Mapping[str, str]) -> Callable[[str], object
         return value
 
     return name_of
+
+
+# --- Late imports: an import that the system refuses raises `StorageFailed` -----------------------
+#
+# Otherwise a process at its limit of open files would get a raw `OSError`, or an `ImportError` that
+# looks like a missing package.
+
+
+_REFUSALS = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EACCES)
+
+
+@contextmanager
+def loading(part: str) -> Generator[None]:
+    """Import modules in the block; ``part`` names them in an error.
+
+    Python imports a module again after a failure, so the caller may call again.
+
+    Raises:
+        StorageFailed: the system refused to read a module's file.
+    """
+    try:
+        yield
+    except CerataError:
+        raise
+    except OSError as error:
+        raise refused(error, "load", part) from error
+    except ModuleNotFoundError:
+        raise
+    except ImportError as error:
+        # The loader of shared libraries gives the system's reason only as text.
+        for code in _REFUSALS:
+            if os.strerror(code) in str(error):
+                raise refused(OSError(code, str(error)), "load", part) from error
+        raise
+
+
+# --- Extras: the command that installs one. Nothing is published, so it needs a checkout ----------
+
+
+def install_command(extra: str) -> str:
+    """Return the words of a remedy that install an extra of Cerata.
+
+    >>> install_command("plot")
+    "pip install '.[plot]' in a checkout of Cerata"
+    """
+    return f"pip install '.[{extra}]' in a checkout of Cerata"

@@ -2,9 +2,9 @@
 
 Owns `Log`, a handle on one file: the append protocol (prepare outside the lock; then under the
 writer lock catch up, validate, write; then unlock, sync, acknowledge), the sync policies, the
-snapshot that readers use, and closing. Leaves out the content of writes (`writer`), locks and
-catching up (`handle_lock`), following other writers (`log_state`), the judgement of a file at
-opening (`recovery`) and reading (`reader`).
+snapshot that readers use, and closing. Leaves out the content of writes (`log_file.writer`), locks
+and catching up (`log_file.handle_lock`), following other writers (`log_file.log_state`), the
+judgement of a file at opening (`log_file.recovery`) and reading (`segments.reader`).
 
 Start with `Log.append`.
 """
@@ -18,10 +18,11 @@ from weakref import WeakSet
 import msgspec
 
 from .arguments import expect_integer
-from .cache_sizes import CacheSizes
 from .codec import Batch, Prepared, SpillRef, key_hash, prepare, tenant_of
+from .disk.environment import Environment
+from .disk.memory_storage import PrivateMemory
+from .disk.watch import Watch
 from .draft_validation import check_key, check_scope
-from .environment import Environment
 from .errors import (
     CerataError,
     Conflict,
@@ -32,31 +33,29 @@ from .errors import (
     StorageFailed,
 )
 from .events import Attachment, Draft, Erase, Event, Scope, ScopeValue, chosen
-from .file import LogFile, choose_page
 from .format.extent import ExtentKind, encode_extent, extent_size
 from .format.page import HeaderPage
 from .format.record import sectors
 from .format.toc import Toc
-from .handle import Handle
-from .handle_lock import HandleLock
+from .handle import Handle, Poison
 from .head import Appended, Head
-from .horizon import NO_HORIZON, Horizon
 from .integrity import Tree, chain_through
 from .late import late
-from .lineage import Branch, Identity, branches_of, check_point
-from .log_state import LogState
-from .memory_storage import PrivateMemory
-from .poison import Poison
-from .reader import Reader, Snapshot
-from .recent_events import joined_runs, recent_runs
-from .recovery import RecoveredState, RecoveryReport
-from .relocation import clear_moved, set_moved
+from .log_file.file import LogFile, choose_page
+from .log_file.handle_lock import HandleLock
+from .log_file.horizon import NO_HORIZON, Horizon
+from .log_file.lineage import Branch, Identity, branches_of, check_point
+from .log_file.log_state import LogState
+from .log_file.recovery import RecoveredState, RecoveryReport
+from .log_file.relocation import clear_moved, set_moved
+from .log_file.writer import Build, Origin, Writer
 from .salted_hashes import salted_arguments
-from .segment_index import ColumnKey, PlacedColumn
-from .segment_reader import I64, U8
-from .segment_writer import SegmentDraft
-from .watch import Watch
-from .writer import Build, Origin, Writer
+from .segments.caches import CacheSizes
+from .segments.reader import Reader, Snapshot
+from .segments.recent_events import joined_runs, recent_runs
+from .segments.segment_index import ColumnKey, PlacedColumn
+from .segments.segment_reader import I64, U8
+from .segments.segment_writer import SegmentDraft
 
 if TYPE_CHECKING:
     import numpy as np

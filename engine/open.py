@@ -11,9 +11,10 @@ from dataclasses import replace
 from typing import Literal
 
 from .arguments import is_integer, wrong_type
-from .cache_sizes import CacheSizes, cache_sizes
-from .create import create, sweep_temporaries
-from .environment import Environment
+from .copies.salvage import examine_damaged, page_from_footer
+from .disk.environment import Environment
+from .disk.memory_storage import PrivateMemory
+from .disk.storage import LockName, OsStorage, StorageFile
 from .errors import (
     Corrupt,
     InvalidInput,
@@ -23,16 +24,15 @@ from .errors import (
     number_text,
     value_text,
 )
-from .file import PAGES_SIZE, LogFile, choose_page, is_whole
 from .format.page import HeaderPage
 from .format.record import sectors
 from .limits import RING_SIZE_DEFAULT, RING_SIZE_MAX, RING_SIZE_MIN
-from .locks import held, wait_for
 from .log import Log, SyncPolicy
-from .memory_storage import PrivateMemory
-from .recovery import RecoveredState, examine
-from .salvage import examine_damaged, page_from_footer
-from .storage import LockName, OsStorage, StorageFile
+from .log_file.create import create, sweep_temporaries
+from .log_file.file import PAGES_SIZE, LogFile, choose_page, is_whole
+from .log_file.locks import held, wait_for
+from .log_file.recovery import RecoveredState, examine
+from .segments.caches import CacheSizes, cache_sizes
 
 _CREATION_TRIES = 100
 _READ_TRIES = 8
@@ -72,7 +72,7 @@ def open_log(
         lock_timeout: seconds to wait for a lock; 0 fails at once, None waits for ever.
         ring_bytes: size of the ring of a new file.
         salvage: read the intact events of a damaged file, and never write.
-        cache_bytes: the bytes of all caches together (`cache_sizes`); by default 1 GiB.
+        cache_bytes: the bytes of all caches together (`caches`); by default 1 GiB.
 
     Raises:
         NotFound: the file does not exist (mode "r").

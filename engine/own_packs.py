@@ -12,7 +12,7 @@ from typing import Final, TypeGuard
 
 from .errors import CerataError, InvalidInput, value_text
 from .events import kind_named
-from .loading import loading
+from .late import loading
 from .packs import Pack, add_pack, packs, target
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,62}")

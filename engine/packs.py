@@ -16,7 +16,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar, Final, NamedTuple, ParamSpec, TypeVar, cast
 
-from .loading import loading
+from .late import loading
 from .verbs import ACTOR, AT, EMBEDDER, LISTS, Addition, Arg, Option, Verb, identifier, seconds
 
 __all__ = [

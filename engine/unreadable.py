@@ -14,7 +14,7 @@ from .codec import Batch
 from .errors import CerataError, Corrupt, InvalidInput, UnreadableItem, Unsupported
 from .events import Event
 from .log import Log
-from .reader import Snapshot
+from .segments.reader import Snapshot
 
 _Item = TypeVar("_Item")
 _Value = TypeVar("_Value")

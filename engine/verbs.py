@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-from .loading import loading
+from .late import loading
 
 Completer = Callable[..., list[str]]
 """A function that returns the words of a shell's completion, from the prefix as first argument."""

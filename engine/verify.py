@@ -16,19 +16,19 @@ from msgspec.structs import replace
 from .codec import Batch, SpillRef, key_hash, tenant_of
 from .errors import CerataError, Corrupt
 from .events import UNDECODABLE, Branch, JsonValue, Payload
-from .file import LogFile, choose_page
 from .format.extent import ExtentKind, extent_is_whole
 from .format.page import HeaderPage
 from .format.toc import Ref, SavedProjection, Toc
-from .idempotency import KeyIndex
 from .integrity import IncompletePayload, Tree, chain_start, chain_through
 from .limits import PAGE_SIZE
 from .log import Log
-from .newest_events import BRANCH
+from .log_file.file import LogFile, choose_page
+from .log_file.idempotency import KeyIndex
+from .log_file.newest_events import BRANCH
+from .log_file.recovery import RecoveredState, examine, spill_end
 from .plain_value import PlainValue, plain_fields
-from .reader import Reader, leaves_of, wire_event
-from .recovery import RecoveredState, examine, spill_end
 from .remembered import HeadCheck, HeadComparison, RememberedHead
+from .segments.reader import Reader, leaves_of, wire_event
 
 Progress = Callable[[str, int, int], None]
 """Called with the current step, the number of finished events, and their total."""

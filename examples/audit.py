@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 import cerata
-from cerata.engine.environment import SystemClock
+from cerata.engine.disk.environment import SystemClock
 
 QUESTION = "how long can a customer return a purchase?"
 

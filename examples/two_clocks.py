@@ -13,7 +13,7 @@ from pathlib import Path
 
 import cerata
 from cerata import Entity, Environment
-from cerata.engine.memory_storage import MemoryStorage
+from cerata.engine.disk.memory_storage import MemoryStorage
 from cerata.packs.plots import draw_facts, draw_graph
 from cerata.packs.plots.canvas import FORMS
 

@@ -22,10 +22,10 @@ from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
+from cerata.engine.disk.memory_storage import MemoryStorage
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import Draft, Event, EventBody
-from cerata.engine.memory_storage import MemoryStorage
 from cerata.memory.store import open_store
 from cerata.memory.values.options import OpenOptions
 from cerata.projections.rows.row_fold import OwnProjection, RowFold, row_fold

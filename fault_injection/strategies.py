@@ -22,7 +22,7 @@ from msgspec import inspect
 
 from cerata.engine.errors import InvalidInput, Unsupported
 from cerata.engine.events import EventBody
-from cerata.engine.extras import install_command
+from cerata.engine.late import install_command
 
 from .stories.workload import Workload
 

@@ -2,7 +2,7 @@
 
 Owns the use of the client, which reads an index in compiled code, without a limit. It has no
 embedder and no telemetry. Leaves out the copy, the limits and the names of spaces
-(`importers.chroma_vectors`).
+(`importers.chroma`).
 """
 
 from __future__ import annotations

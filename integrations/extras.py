@@ -7,9 +7,7 @@ import importlib
 from collections.abc import Callable, Mapping
 
 from cerata.engine.errors import Unsupported
-from cerata.engine.extras import install_command
-from cerata.engine.late import late_names
-from cerata.engine.loading import loading
+from cerata.engine.late import install_command, late_names, loading
 
 
 def require(module: str, extra: str) -> None:

@@ -1,7 +1,7 @@
 """Compaction and retention: the file without dead space, and without old contents.
 
 Owns the commands `upkeep.compact` and `upkeep.maintain`. Leaves out which contents a horizon gives
-up (`retention`), and the copy and the swap of the files (`cerata.engine.compact`).
+up (`retention`), and the copy and the swap of the files (`cerata.engine.copies.compact`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from cerata.engine.errors import InvalidInput, Unsupported
-from cerata.engine.loading import loading
+from cerata.engine.late import loading
 from cerata.engine.plain_value import PlainValue
 from cerata.projections.columnar.scopes import pairs_of
 
@@ -20,7 +20,7 @@ from .points_in_time import Points
 from .view import Basis
 
 if TYPE_CHECKING:
-    from cerata.engine.compact import Retention
+    from cerata.engine.copies.compact import Retention
     from cerata.projections.columnar.columns import I64
 
 DEAD_SHARE: Final = 0.25
@@ -186,7 +186,7 @@ class CompactionCommands(Points):
         is_over: Callable[[], bool] = lambda: False,
     ) -> Compaction:
         with loading("the part that compacts"):
-            from cerata.engine.compact import Steps, check_space, compact
+            from cerata.engine.copies.compact import Steps, check_space, compact
             from cerata.replay.checkpoint import is_of_others
             from cerata.replay.fold import silent
 
@@ -223,7 +223,7 @@ class CompactionCommands(Points):
     def _sizes(self, dropped: I64 | None = None) -> tuple[int, int]:
         """Return the size of the file, and that of its live part without some payloads."""
         with loading("the part that compacts"):
-            from cerata.engine.compact import live_size
+            from cerata.engine.copies.compact import live_size
 
         size = self._log.file.file.size()
         return size, min(size, live_size(self._log, dropped))

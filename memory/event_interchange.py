@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from cerata.engine.arguments import expect_integer
 from cerata.engine.errors import InvalidInput
-from cerata.engine.loading import loading
+from cerata.engine.late import loading
 from cerata.engine.packs import Role
 from cerata.projections.columnar.scopes import check_reach
 

@@ -1,8 +1,8 @@
-"""Forks: the memory at one of its points, continued on its own, and compared with its parent.
+"""Forks: the memory at one of its points, continued separately, and compared with its parent.
 
-Owns the commands of forks and `ForkDiff`. Leaves out the file of a fork (`cerata.engine.fork`) and
-its checkpoints (`cerata.replay.fork_checkpoints`). Nothing merges: `upkeep.apply` appends the
-events of a fork as new events.
+Owns the commands of forks and `ForkDiff`. Leaves out the file of a fork
+(`cerata.engine.copies.fork`) and its checkpoints (`cerata.replay.fork_checkpoints`). Nothing
+merges: `upkeep.apply` appends the events of a fork as new events.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from cerata.engine.arguments import expect_type
 from cerata.engine.errors import Conflict, IdempotencyConflict, InvalidInput
-from cerata.engine.lineage import Branch, common_point
-from cerata.engine.loading import loading
+from cerata.engine.late import loading
+from cerata.engine.log_file.lineage import Branch, common_point
 from cerata.engine.open import path_name
 from cerata.engine.plain_value import PlainValue
 from cerata.projections.columnar.scopes import check_reach, sees_same
@@ -83,7 +83,7 @@ class ForkCommands(Points):
     ) -> WriteSession:
         """Return the session of a fork; see `Upkeep.fork`."""
         with loading("the part that forks"):
-            from cerata.engine.fork import fork_in_memory, fork_into_file
+            from cerata.engine.copies.fork import fork_in_memory, fork_into_file
             from cerata.engine.open import open_log
             from cerata.replay.fork_checkpoints import kept_states
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import Draft, EventBody, PutTag
-from cerata.engine.late import late
-from cerata.engine.loading import loading
+from cerata.engine.late import late, loading
 from cerata.projections.columnar.times import to_datetime, to_microseconds
 
 from .batch.writer import Writer

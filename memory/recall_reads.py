@@ -1,4 +1,4 @@
-"""Reading recorded recalls: explained beside today's answer, and repeated at their own basis.
+"""Reading recorded recalls: explained beside today's answer, and repeated at their bases.
 
 Owns the forms in which a caller names a recall or a hit. Leaves out the work
 (`recall_explanation`, `search.recall_rerun`, `search.reads`).
@@ -12,8 +12,7 @@ from cerata.engine.arguments import expect_integer, expect_type
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import Event
 from cerata.engine.json_value import exact
-from cerata.engine.late import late
-from cerata.engine.loading import loading
+from cerata.engine.late import late, loading
 
 from .snapshot.reader import Reader
 from .values.frames import Context, Hit

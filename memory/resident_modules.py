@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from importlib import import_module
 from typing import Final
 
-from cerata.engine.loading import loading
+from cerata.engine.late import loading
 from cerata.engine.packs import packs
 
 _MODULES: Final = (
@@ -20,16 +20,16 @@ _MODULES: Final = (
     "cerata.memory.batch.validation",
     "cerata.memory.embeddings.drafts",
     "cerata.memory.facts.aliases",
-    "cerata.memory.facts.contradictions",
+    "cerata.memory.facts.corrections",
     "cerata.memory.facts.drafts",
-    "cerata.memory.facts.evidence",
+    "cerata.memory.facts.drafts",
     "cerata.memory.facts.repeats",
     "cerata.memory.facts.search",
     "cerata.memory.frames.access",
     "cerata.memory.frames.closing",
-    "cerata.memory.frames.conversation",
+    "cerata.memory.frames.timeline",
     "cerata.memory.frames.events",
-    "cerata.memory.frames.replacement",
+    "cerata.memory.frames.versions",
     "cerata.memory.frames.stored",
     "cerata.memory.frames.timeline",
     "cerata.memory.frames.value_counts",
@@ -45,26 +45,26 @@ _MODULES: Final = (
     "cerata.memory.snapshot.snapshot",
     "cerata.memory.values.explanation",
     "cerata.memory.values.graph",
-    "cerata.memory.values.links",
+    "cerata.memory.values.graph",
     "cerata.memory.values.token_vectors",
     "cerata.memory.values.vectors",
     "cerata.projections.facts.entities",
-    "cerata.projections.facts.fold",
+    "cerata.projections.facts.projection",
     "cerata.projections.facts.graph",
     "cerata.projections.facts.projection",
     "cerata.projections.facts.repeats",
     "cerata.projections.facts.text_projection",
     "cerata.projections.frames.projection",
-    "cerata.projections.fulltext.highlights",
+    "cerata.projections.fulltext.bm25",
     "cerata.projections.fulltext.projection",
     "cerata.projections.fulltext.turns.turn_ranking",
     "cerata.projections.links.labelling",
     "cerata.projections.links.projection",
-    "cerata.projections.rows.access_counts",
+    "cerata.projections.rows.built_in",
     "cerata.projections.rows.row_fold",
-    "cerata.projections.rows.tags",
+    "cerata.projections.rows.built_in",
     "cerata.projections.vectors.projection",
-    "cerata.replay.place_directory",
+    "cerata.replay.vector_places",
     "cerata.replay.vector_store",
 )
 

@@ -1,19 +1,19 @@
 """Retention: the contents that a horizon gives up, and the checkpoints of a compacted file.
 
 Owns which events lose their payloads, and the `erase` events that record them. Leaves out the
-writing (`cerata.engine.compact`) and the call (`compaction`).
+writing (`cerata.engine.copies.compact`) and the call (`compaction`).
 """
 
 from typing import Final
 
 import numpy as np
 
-from cerata.engine.compact import Retention
+from cerata.engine.copies.compact import Retention
 from cerata.engine.events import DEFAULT_SCOPE, Draft, Erase, ScopeValue
 from cerata.engine.log import Log
 from cerata.projections.columnar.columns import I64
 from cerata.projections.registry import Registry
-from cerata.projections.rows.tags import Tags
+from cerata.projections.rows.built_in import Tags
 from cerata.replay.checkpoint import COPY_LEVEL
 from cerata.replay.fold import Fold
 

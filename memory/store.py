@@ -14,12 +14,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Never, NoReturn, Self
 
 from cerata.engine.arguments import expect_bool
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
 from cerata.engine.errors import Corrupt, Locked, StorageFailed
 from cerata.engine.events import Draft, RecallContext, Scope, ScopeValue
 from cerata.engine.head import Head
-from cerata.engine.late import late
-from cerata.engine.loading import loading
+from cerata.engine.late import late, loading
 from cerata.engine.open import open_log, path_name
 from cerata.engine.own_packs import add_packs, checked_packs
 from cerata.projections.columnar.scopes import (
@@ -61,20 +60,20 @@ from .view import Basis
 
 if TYPE_CHECKING:
     from cerata.engine import remembered
+    from cerata.engine.log_file.recovery import RecoveryReport
     from cerata.engine.packs import Pack
-    from cerata.engine.recovery import RecoveryReport
     from cerata.projections import registry as projection_registry
     from cerata.projections.rows.row_projection import RowProjection
     from cerata.replay.verify import Verification
     from cerata.retrieval.embedders import built_in as built_in_embedders
-    from cerata.retrieval.embedders import members as embedder_members
+    from cerata.retrieval.embedders import built_in as embedder_members
     from cerata.retrieval.embedders.embedder import Embedder
 
     from .batch.transaction import Transaction
 else:
     remembered = late("cerata.engine.remembered")
     built_in_embedders = late("cerata.retrieval.embedders.built_in")
-    embedder_members = late("cerata.retrieval.embedders.members")
+    embedder_members = late("cerata.retrieval.embedders.built_in")
     projection_registry = late("cerata.projections.registry")
 
 
@@ -224,7 +223,7 @@ class Store(
             Corrupt: an event cannot be read.
         """
         with loading("the part that backs up"):
-            from cerata.engine.backup import back_up
+            from cerata.engine.copies.backup import back_up
 
         back_up(self._log, path_name(path), through=through)
 

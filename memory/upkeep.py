@@ -13,8 +13,7 @@ from cerata.engine.arguments import is_integer
 from cerata.engine.errors import Corrupt, InvalidInput, value_text
 from cerata.engine.events import Event, JsonValue
 from cerata.engine.head import Head
-from cerata.engine.late import late
-from cerata.engine.loading import loading
+from cerata.engine.late import late, loading
 from cerata.projections.columnar.scopes import Reach, admits, check_reach
 
 from .batch.writer import Writer
@@ -22,11 +21,11 @@ from .points_in_time import Points
 from .view import Basis
 
 if TYPE_CHECKING:
-    from cerata.engine import salvage as salvage_module
+    from cerata.engine.copies import salvage as salvage_module
     from cerata.replay import fold as replay_fold
     from cerata.replay.rebuild import Rebuild
 else:
-    salvage_module = late("cerata.engine.salvage")
+    salvage_module = late("cerata.engine.copies.salvage")
     replay_fold = late("cerata.replay.fold")
 
 WORKERS_MAX: Final = 64

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, NoReturn, TypeVar, overload
 from cerata.engine.events import Scope, ScopeValue
 from cerata.engine.handle import Handle
 from cerata.engine.head import Head
-from cerata.engine.loading import loading
+from cerata.engine.late import loading
 from cerata.projections.columnar.scopes import check_reach, pairs_of
 from cerata.projections.columnar.times import to_microseconds
 from cerata.replay.basis import batches_back

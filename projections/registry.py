@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from .frames import projection as frames_projection
     from .fulltext import projection as fulltext_projection
     from .links import projection as links_projection
-    from .rows import access_counts, row_projection
-    from .rows import embedders as embedder_rows
+    from .rows import built_in, row_projection
+    from .rows import built_in as embedder_rows
+    from .rows import built_in as tag_rows
     from .rows import row_fold as rows_fold
-    from .rows import tags as tag_rows
     from .rows.row_fold import MakeOwn, OwnProjection
     from .vectors import projection as vectors_projection
 else:
@@ -38,9 +38,9 @@ else:
     fulltext_projection = late("cerata.projections.fulltext.projection")
     links_projection = late("cerata.projections.links.projection")
     vectors_projection = late("cerata.projections.vectors.projection")
-    access_counts = late("cerata.projections.rows.access_counts")
-    embedder_rows = late("cerata.projections.rows.embedders")
-    tag_rows = late("cerata.projections.rows.tags")
+    built_in = late("cerata.projections.rows.built_in")
+    embedder_rows = late("cerata.projections.rows.built_in")
+    tag_rows = late("cerata.projections.rows.built_in")
     rows_fold = late("cerata.projections.rows.row_fold")
     row_projection = late("cerata.projections.rows.row_projection")
 
@@ -68,7 +68,7 @@ _MAKES: Final[Mapping[str, Make]] = {
     "links": lambda: links_projection.LinksProjection(),  # noqa: PLW0108
     "vectors": lambda: vectors_projection.VectorsProjection(),  # noqa: PLW0108
     "tags": lambda: rows_fold.row_fold(tag_rows.Tags),
-    "access": lambda: rows_fold.row_fold(access_counts.Accesses),
+    "access": lambda: rows_fold.row_fold(built_in.Accesses),
     "embedders": lambda: rows_fold.row_fold(embedder_rows.UsedEmbedders),
 }
 """The projections of the kernel."""

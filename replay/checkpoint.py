@@ -5,7 +5,7 @@ its vectors, and these bytes in one zstd frame; pages of at most 256 references 
 ledger of earlier digests) and `Plan`, the writes of a checkpoint. Leaves out folding (`fold`).
 A range whose events have no effect on a projection has no chunk, so an empty state has none at all.
 
-The ranges of chunks are a function of the seq (`cerata.projections.core.ranges`); a partial range
+The ranges of chunks are a function of the seq (`cerata.projections.core.seal`); a partial range
 follows only if the caller also saves the tail. So a checkpoint writes new events, and joins
 complete ranges: each event's effects are written at most three times in all, and a checkpoint joins
 at most 4,096 events.
@@ -22,7 +22,6 @@ import msgspec
 import zstandard
 
 from cerata.engine.errors import Corrupt
-from cerata.engine.file import Flip, LogFile, StateDraft
 from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.toc import (
     LEDGER_ENTRIES_MAX,
@@ -35,8 +34,9 @@ from cerata.engine.format.toc import (
 )
 from cerata.engine.integrity import HASH_SIZE, hash_bytes
 from cerata.engine.log import Log
+from cerata.engine.log_file.file import Flip, LogFile, StateDraft
 from cerata.projections.core.projection import Projection, is_idle
-from cerata.projections.core.ranges import RANGE_SEQS, Range, complete_ranges, layout
+from cerata.projections.core.seal import RANGE_SEQS, Range, complete_ranges, layout
 
 COMPRESSION_LEVEL: Final = 1
 """Level 3 takes twice as long on columns in planes, and saves nothing."""

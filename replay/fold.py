@@ -30,10 +30,10 @@ from cerata.engine.errors import (
     ProjectionFailed,
     StorageFailed,
 )
-from cerata.engine.file import LogFile
 from cerata.engine.format.toc import SavedProjection, Toc
 from cerata.engine.late import late
 from cerata.engine.log import Log
+from cerata.engine.log_file.file import LogFile
 from cerata.projections.core.column_fold import BlockFold
 from cerata.projections.core.event_batch import EventBatch
 from cerata.projections.core.projection import (
@@ -44,8 +44,7 @@ from cerata.projections.core.projection import (
     Readers,
     ReaderType,
 )
-from cerata.projections.core.ranges import RANGE_SEQS, Range
-from cerata.projections.core.seal import StateDamaged
+from cerata.projections.core.seal import RANGE_SEQS, Range, StateDamaged
 from cerata.projections.registry import BUILT_IN, Registry, projection_key
 
 from .checkpoint import (
@@ -72,31 +71,31 @@ if TYPE_CHECKING:
     from cerata.projections.fulltext.bm25 import Fulltext
     from cerata.projections.links import projection as links_projection
     from cerata.projections.links.reader import Links
-    from cerata.projections.rows import embedders as embedder_rows
+    from cerata.projections.rows import built_in as embedder_rows
     from cerata.projections.rows import row_fold as rows_fold
-    from cerata.projections.rows.embedders import UsedEmbedders
+    from cerata.projections.rows.built_in import UsedEmbedders
     from cerata.projections.rows.row_fold import OwnProjection, RowFold
     from cerata.projections.rows.row_projection import Key as RowKey
     from cerata.projections.vectors import projection as vectors_projection
     from cerata.projections.vectors.columns import Key
     from cerata.projections.vectors.reader import Space, Vectors
 
-    from . import place_directory as place_directories
-    from . import token_vector_store, vector_store
-    from .place_directory import PlaceDirectory
-    from .token_vector_store import StoredTokens
-    from .vector_store import StoredVectors
+    from . import vector_places as place_directories
+    from . import vector_store
+    from . import vector_store as token_vector_store
+    from .vector_places import PlaceDirectory
+    from .vector_store import StoredTokens, StoredVectors
 else:
     facts_projection = late("cerata.projections.facts.projection")
     fact_text_projection = late("cerata.projections.facts.text_projection")
     frames_projection = late("cerata.projections.frames.projection")
     fulltext_projection = late("cerata.projections.fulltext.projection")
     links_projection = late("cerata.projections.links.projection")
-    embedder_rows = late("cerata.projections.rows.embedders")
+    embedder_rows = late("cerata.projections.rows.built_in")
     rows_fold = late("cerata.projections.rows.row_fold")
     vectors_projection = late("cerata.projections.vectors.projection")
-    place_directories = late("cerata.replay.place_directory")
-    token_vector_store = late("cerata.replay.token_vector_store")
+    place_directories = late("cerata.replay.vector_places")
+    token_vector_store = late("cerata.replay.vector_store")
     vector_store = late("cerata.replay.vector_store")
 
 

@@ -8,11 +8,11 @@ a fork at any point starts from a saved state, and folds the events after it onl
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cerata.engine.file import Flip, StateDraft
-from cerata.engine.fork import KeptStates
+from cerata.engine.copies.fork import KeptStates
 from cerata.engine.format.toc import LedgerEntry, Ref, Toc
 from cerata.engine.log import Log
-from cerata.projections.core.ranges import last_complete, layout
+from cerata.engine.log_file.file import Flip, StateDraft
+from cerata.projections.core.seal import last_complete, layout
 from cerata.projections.registry import Registry
 
 from .checkpoint import SavedRange, chunk_refs, in_pages, ledger_of, saved_ranges, stored_ledger

@@ -28,12 +28,13 @@ publication is refused.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final, Protocol
 
-from cerata.engine.errors import Locked
+from cerata.engine.disk.storage import LockName, StorageFile
+from cerata.engine.errors import CerataError, Locked
 from cerata.engine.log import Log
-from cerata.engine.maintenance_lock import MaintenanceLock
-from cerata.projections.core.ranges import RANGE_SEQS_MAX
+from cerata.projections.core.seal import RANGE_SEQS_MAX
 
 from .checkpoint import Plan
 
@@ -194,3 +195,34 @@ class GradualCheckpoint:
             # The log is damaged before the end of the range: do not try with every append.
             self.next_due = self._log.head.seq + RANGE_SEQS_MAX
         return True
+
+
+# --- The maintenance lock of an open log, held across calls ---------------------------------------
+
+
+class MaintenanceLock:
+    """The maintenance lock; it excludes no reader and no writer, only other checkpoints."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._file: StorageFile | None = None
+
+    def take(self) -> bool:
+        """Take the lock without waiting; return whether this handle has it."""
+        file = self._log.file.file
+        if self._file is file:
+            return True
+        self.release()
+        if not file.try_lock(LockName.MAINTENANCE, exclusive=True):
+            return False
+        self._file = file
+        return True
+
+    def release(self) -> None:
+        """Release the lock; closing the log releases it, too."""
+        file = self._file
+        self._file = None
+        if file is not None:
+            # A file that cannot release its lock is closed, or will be: then no lock is left.
+            with suppress(CerataError):
+                file.unlock(LockName.MAINTENANCE)

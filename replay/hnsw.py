@@ -15,8 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from cerata.engine.errors import Unsupported
-from cerata.engine.extras import install_command
-from cerata.engine.loading import loading
+from cerata.engine.late import install_command, loading
 from cerata.projections.columnar.columns import I64, Mask
 from cerata.projections.vectors.columns import STEP_NUMBERS, Matrix
 from cerata.projections.vectors.nearest import Metric, QueryVector, candidates

@@ -20,8 +20,7 @@ from cerata.engine.errors import CerataError
 from cerata.engine.log import Log
 from cerata.engine.open import open_log
 from cerata.projections.core.projection import Projection, is_idle
-from cerata.projections.core.ranges import RANGE_SEQS_MAX, Range
-from cerata.projections.core.seal import StateDamaged
+from cerata.projections.core.seal import RANGE_SEQS_MAX, Range, StateDamaged
 
 from .checkpoint import chunk_body
 from .feed import read_batches

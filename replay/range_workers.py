@@ -27,11 +27,10 @@ from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
+from cerata.engine.disk.storage import OsStorage
 from cerata.engine.errors import Corrupt
 from cerata.engine.log import Log
-from cerata.engine.storage import OsStorage
-from cerata.projections.core.ranges import RANGE_SEQS_MAX, Range
-from cerata.projections.core.seal import StateDamaged
+from cerata.projections.core.seal import RANGE_SEQS_MAX, Range, StateDamaged
 from cerata.projections.registry import BUILT_IN
 
 from .checkpoint import (

@@ -16,15 +16,15 @@ from dataclasses import dataclass
 
 from cerata.engine.errors import Corrupt, ProjectionFailed
 from cerata.engine.json_value import JsonValue
-from cerata.engine.loading import loading
+from cerata.engine.late import loading
 from cerata.engine.log import Log
 from cerata.engine.plain_value import PlainValue, plain_fields
 from cerata.projections.core.seal import StateDamaged
 
 from .feed import apply_events, next_stop, read_batches
 from .fold import Fold, Progress, Undecodable, silent
-from .parity import Divergence, Parity, Replayed
 from .side import Side, save_side, save_sides, side_of, stop_after
+from .verify import Divergence, Parity, Replayed
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from cerata.projections.registry import projection_key
 from .checkpoint import Plan, Shared, plan_checkpoint, publish
 from .feed import next_stop
 from .fold import Fold
-from .parity import Parity, Replayed
+from .verify import Parity, Replayed
 
 REBUILDING: Final = "~"
 """Ends the key of a state that is being rebuilt beside the serving state. On disk."""

@@ -1,7 +1,7 @@
 """Kinds of questions: four classes, by rules on the words, without a model.
 
 Owns the kinds and their rules. The kind sets the weight of each lane of a search
-(`ranking.profiles`), never the set of matches.
+(`ranking.profile`), never the set of matches.
 
     temporal      asks for a time, or names one: "when", "yesterday", "in March 2024", "before"
     exploratory   asks for everything: "tell me about", "overview", "everything"

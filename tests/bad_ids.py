@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple
 
 import cerata
 from cerata import Receipt, Store
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
+from cerata.engine.disk.memory_storage import MemoryStorage
 from cerata.engine.events import DeleteFrame, Event, PutFrame, SupersedeFrame
-from cerata.engine.memory_storage import MemoryStorage
 from cerata.memory.values.owners import table
 
 from .clocks import StandingClock

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from cerata.engine.compact import Steps
+from cerata.engine.copies.compact import Steps
 
 from .quick import FILES
 from .slow import check_reason, check_time, seconds
@@ -100,4 +100,4 @@ def checkout() -> Path:
 @pytest.fixture
 def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a compaction swap the files even if the new one is no smaller: a test's memory is."""
-    monkeypatch.setattr("cerata.engine.compact.Steps", partial(Steps, any_size=True))
+    monkeypatch.setattr("cerata.engine.copies.compact.Steps", partial(Steps, any_size=True))

@@ -10,7 +10,7 @@ import pytest
 
 from cerata.engine.errors import Corrupt
 from cerata.engine.events import Event
-from cerata.engine.reader import Reader, in_sequences
+from cerata.engine.segments.reader import Reader, in_sequences
 
 
 class Damage:

@@ -20,7 +20,7 @@ import pytest
 
 import cerata
 from cerata import Agent, Store
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
 
 from .engine.words import TickingClock
 

@@ -30,8 +30,8 @@ CALLS = re.compile(
 CHILDREN = {"memory/ingest/formats/sandbox.py", "memory/ingest/formats/sandbox_child.py"}
 
 NO_PARSERS = {
-    "engine/segment_writer.py": "zstandard",  # it compresses; its decoder is in the page
-    "retrieval/byte_pairs.py": "zlib",  # a checksum
+    "engine/segments/segment_writer.py": "zstandard",  # it compresses; its decoder is in the page
+    "retrieval/tokenizer.py": "zlib",  # a checksum
     "retrieval/embedders/static.py": "zstandard",  # a table of the package, with its digest
 }
 

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-from cerata.engine.extras import install_command
+from cerata.engine.late import install_command
 
 ROOT = Path(__file__).resolve().parent.parent
 SUFFIXES = {".cfg", ".jinja2", ".json", ".md", ".py", ".pyi", ".toml", ".txt", ".yaml", ".yml", ""}

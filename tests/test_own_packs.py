@@ -303,7 +303,7 @@ def test_a_verb_that_takes_what_is_taken_is_refused(
             [
                 Pack(
                     "a",
-                    states=(State("tags", "tags/1/0", "cerata.projections.rows.tags:Tags"),),
+                    states=(State("tags", "tags/1/0", "cerata.projections.rows.built_in:Tags"),),
                 )
             ],
             "The projection name 'tags' is taken",

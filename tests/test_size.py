@@ -8,9 +8,10 @@ import msgspec
 import pytest
 
 from benchmarks import size_bench
-from cerata.engine import codec, segment_writer
+from cerata.engine import codec
 from cerata.engine import open as opening
 from cerata.engine.events import Draft, PutFrame, Scope
+from cerata.engine.segments import segment_writer
 from cerata.memory.frames import commands
 from cerata.memory.frames.drafts import text_drafts
 from cerata.memory.values.arguments import content_hash

@@ -17,12 +17,12 @@ import pytest
 from benchmarks import append_bench, recovery_bench
 from benchmarks.append_bench import frame
 from cerata.engine.codec import WireEvent
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
+from cerata.engine.disk.storage import Buffer, StorageFile
 from cerata.engine.events import Draft
 from cerata.engine.log import Log
 from cerata.engine.open import open_log
-from cerata.engine.segment_reader import Segment
-from cerata.engine.storage import Buffer, StorageFile
+from cerata.engine.segments.segment_reader import Segment
 
 from .crash.mutants import BY_NAME
 

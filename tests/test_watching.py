@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import cerata
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
 from cerata.engine.open import open_log
 from cerata.fault_injection.simulation.write_order_monitor import MonitoredFile, OrderViolation
 

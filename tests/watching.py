@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from cerata.engine.disk.memory_storage import MemoryStorage
+from cerata.engine.disk.storage import OsStorage, Storage, StorageFile
 from cerata.engine.head import Appended
 from cerata.engine.log import Log
-from cerata.engine.memory_storage import MemoryStorage
-from cerata.engine.storage import OsStorage, Storage, StorageFile
 from cerata.fault_injection.simulation.file_layout import FileGeometry
 from cerata.fault_injection.simulation.write_order_monitor import MonitoredFile, OrderingMonitor
 

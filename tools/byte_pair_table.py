@@ -16,7 +16,7 @@ from typing import Protocol, cast
 
 import toktok
 
-from cerata.retrieval.byte_pairs import packed
+from cerata.retrieval.tokenizer import packed
 
 
 class _Encoding(Protocol):

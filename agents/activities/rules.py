@@ -30,7 +30,7 @@ from .open_run import OpenRun
 if TYPE_CHECKING:
     from cerata.engine.events import Draft, Event, EventBody, Scope
     from cerata.engine.log import Validate
-    from cerata.memory.batch.proof import Proof
+    from cerata.memory.batch.rule import Proof
 
     from . import columns as activity_columns
     from . import projection as activity_projection

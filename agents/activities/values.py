@@ -20,11 +20,11 @@ from cerata.engine.unreadable import readable
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.columnar.times import to_datetime
 
-from ..text.json_text import decoded
+from ..text.summaries import decoded
 from .columns import ActivityKind, CallKind
 from .events import EndActivity, RecordCall, StartActivity
-from .reader import ActivityRow, CallRow
-from .reads import activities_at
+from .projection import ActivitiesProjection
+from .reader import ActivitiesAt, ActivityRow, CallRow
 
 RESULT_KIND: Final = "tool_result"
 """The kind of the frames that hold results. On disk: never change it."""
@@ -235,3 +235,11 @@ def call_of(snapshot: Snapshot, row: CallRow) -> Call:
 def is_input(row: CallRow) -> bool:
     """Return whether a call is an input of its run."""
     return row.kind is CallKind.INPUT
+
+
+# --- Activities of a snapshot ---------------------------------------------------------------------
+
+
+def activities_at(snapshot: Snapshot) -> ActivitiesAt:
+    """Return the activities of a snapshot: those of the log and of a transaction's drafts."""
+    return snapshot.columns(ActivitiesProjection)

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from cerata.engine.arguments import wrong_type
 from cerata.engine.errors import InvalidInput
 from cerata.engine.unreadable import frame_place, readable
-from cerata.memory.facts.contradictions import contradicted
+from cerata.memory.facts.corrections import contradicted
 from cerata.memory.facts.search import fact_text, functional_facts, search_facts
 from cerata.memory.search.question_vectors import Stored
 from cerata.memory.snapshot.snapshot import Snapshot
@@ -22,9 +22,9 @@ from cerata.retrieval.context.imitation import on_one_line
 
 from ..activities.projection import HANDOFF_BLOCK
 from ..activities.reader import ActivityRow
-from ..activities.reads import activities_at
-from ..continuity.anchors import anchors_of
+from ..activities.values import activities_at
 from ..continuity.candidates import REFLECTION_KIND, candidates_of
+from ..continuity.descriptions import anchors_of
 from ..continuity.entropy import newest_entropy
 from ..continuity.exchanges import Exchange, Talk, frames_of_exchange
 from ..continuity.handoff import Handoff, handoff_of
@@ -32,9 +32,8 @@ from ..continuity.loops import calls_of, loops_in, unsupported_claims
 from ..continuity.reflecting import newest_assessment
 from ..continuity.resumption import Resumed, last_entry
 from ..continuity.retrieval import RecalledKnowledge, recalled_for
-from ..continuity.standing import standing_of
+from ..continuity.standing import standing_of, wellbeing_of
 from ..continuity.summaries import Summaries
-from ..continuity.wellbeing import wellbeing_of
 from ..growth.identity import identity_of
 from ..text.summaries import quoted
 from ..turns.line import MAIN_THREAD, Line

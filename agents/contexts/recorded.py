@@ -22,13 +22,13 @@ from cerata.memory.search.recall_rerun import recorded_recall
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.view import View
 from cerata.projections.columnar.times import to_microseconds
-from cerata.retrieval.ranking.profiles import profile_of
+from cerata.retrieval.ranking.profile import profile_of
 from cerata.retrieval.tokenizer import tokenizer
 
-from ..activities.reads import activities_at
+from ..activities.values import activities_at
 from ..continuity.resumption import Resumed
 from ..continuity.retrieval import PROFILE, vectors_for
-from ..text.zones import check_timezone
+from ..text.names import check_timezone
 from ..turns.line import MODE_DIMENSION, line_of
 from .assembly import ASSEMBLY_VERSION, Assembly, Block, Titles, assembled
 from .blocks import BlockName, Referred, Turn

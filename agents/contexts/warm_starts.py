@@ -12,7 +12,7 @@ from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.values.frames import Frame
 
 from ..activities.events import RecordCall
-from ..activities.reads import activities_at
+from ..activities.values import activities_at
 from ..continuity.candidates import REFLECTION_KIND, TASK
 from ..continuity.handoff import Handoff
 from ..continuity.models import Source, Task

@@ -22,11 +22,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from cerata.engine.errors import NotFound
+from cerata.engine.late import late
 from cerata.engine.plain_value import PlainValue
 from cerata.engine.unreadable import exactly, frame_place, readable
 from cerata.memory.snapshot.snapshot import Snapshot
@@ -35,12 +37,18 @@ from cerata.projections.frames.filters import Filter
 from cerata.projections.fulltext.analyzer import terms, words
 
 from ..turns.columns import MessageColumns
+from ..turns.dynamics import NAME
 from ..turns.lexicon import SIGNS, english_lexicon
 from ..turns.line import Line
 from .entropy import Entropies
 from .exchanges import USER, Exchange, Pair, Talk
 from .models import sentences
-from .surprises import surprising_exchanges
+
+if TYPE_CHECKING:
+    from ..turns.dynamics import projection as dynamics_projection
+else:
+    dynamics_projection = late("cerata.agents.turns.dynamics.projection")
+
 
 ENTROPY: Final = 60
 """Hundredths of entropy from which an exchange is a candidate."""
@@ -293,3 +301,21 @@ def _are_alike(stems: frozenset[str], others: frozenset[str]) -> bool:
     """Return whether half of the stems of two sentences are shared (Jaccard)."""
     union = len(stems | others)
     return union > 0 and len(stems & others) / union >= _ALIKE
+
+
+# --- Exchanges that surprise Dynamics; a store without the projection loads none of its modules
+
+
+def surprising_exchanges(snapshot: Snapshot, agent: str) -> frozenset[int]:
+    """Return the exchanges of an agent that surprise Dynamics, by their first frames.
+
+    None in a store that was opened without this projection. Cost: its rows.
+    """
+    if not snapshot.has_state(NAME):
+        return frozenset()
+    try:
+        rows = snapshot.state(dynamics_projection.Dynamics)
+    except NotFound:
+        # A projection of the user has its name.
+        return frozenset()
+    return frozenset(exchange for scope, exchange in rows.surprising(agent) if snapshot.sees(scope))

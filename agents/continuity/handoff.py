@@ -17,12 +17,16 @@ from cerata.engine.plain_value import PlainValue
 from cerata.projections.columnar.times import to_datetime, to_microseconds
 
 from ..text.summaries import quoted
-from ..turns.lexicon import SIGN
-from ..turns.topics import WINDOW
-from .anchors import RelationalState, anchors_of, newest_session, relational_state
-from .descriptions import description_of
+from ..turns.lexicon import SIGN, WINDOW
+from .descriptions import (
+    RelationalState,
+    anchors_of,
+    description_of,
+    newest_session,
+    relational_state,
+)
 from .exchanges import Message, Talk
-from .topics import topics_of
+from .threads import topics_of
 
 Age: TypeAlias = Literal["fresh", "recent", "stale", "orphaned"]
 
@@ -47,7 +51,7 @@ class Handoff(PlainValue):
     """The newest messages of a thread and its open ends; `str()` renders it.
 
     - ``mode``, ``title`` and ``project`` are those of the last session.
-    - ``topics`` are the words of the 5 most mentioned topics, ``key_points`` the 5 heaviest
+    - ``threads`` are the words of the 5 most mentioned topics, ``key_points`` the 5 heaviest
       anchors.
     - ``messages`` are the last 4, cut at 200 characters.
     - ``tensions``, ``fixations`` and ``commitments`` are open; the first and last are of the

@@ -20,7 +20,7 @@ from cerata.memory.snapshot.snapshot import Snapshot
 
 from ..activities.columns import ActivityKind, CallKind
 from ..activities.reader import CallRow
-from ..activities.reads import activities_at
+from ..activities.values import activities_at
 from ..turns.lexicon import SIGN
 from .exchanges import Pair, Talk
 

@@ -16,10 +16,9 @@ from cerata.engine.plain_value import PlainValue
 from cerata.projections.fulltext.analyzer import term_of, words
 from cerata.retrieval.tokenizer import tokenizer
 
-from ..turns.lexicon import SIGNS, english_lexicon
-from ..turns.topics import LETTERS_MIN
+from ..turns.lexicon import LETTERS_MIN, SIGNS, english_lexicon
 from .exchanges import USER
-from .topics import word_in
+from .threads import word_in
 
 TaskKind: TypeAlias = Literal["summarize", "warm_start", "reflect", "align", "assess"]
 

@@ -33,7 +33,7 @@ from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.columnar.times import to_microseconds
 from cerata.projections.frames.filters import Filter
 
-from ..activities.reads import activities_at
+from ..activities.values import activities_at
 from ..growth.gates import GatedProposal
 from ..growth.identity import identity_of
 from ..growth.proposal_values import ALIGN, ASSESSMENT, IDENTITY
@@ -44,8 +44,8 @@ from ..growth.proposals import (
     open_proposals,
     proposal_draft,
 )
-from ..turns.dimensions import DIMENSIONS
 from ..turns.line import Line, line_of
+from ..turns.measures import DIMENSIONS
 from ..turns.reads import messages_at
 from .candidates import (
     CANDIDATE,
@@ -61,7 +61,7 @@ from .periods import LEVELS, Period
 from .standing import Assessment
 from .summaries import COMPACT, SUMMARY_KIND, DueSummary, Summaries
 from .tasks import TaskReport, Writer, reason_of, source_of, task_of
-from .topics import word_in
+from .threads import word_in
 
 TITLE_TOPICS: Final = 3
 """Topics in the title of a summary."""

@@ -15,7 +15,7 @@ from cerata.projections.columnar.scopes import is_same
 
 from ..activities.columns import ActivityKind
 from ..activities.reader import ActivitiesAt, ActivityRow
-from ..activities.reads import activities_at
+from ..activities.values import activities_at
 from ..turns.line import MAIN_THREAD, THREAD_DIMENSION, Line
 
 Resumed: TypeAlias = Literal["new", "returned", "crashed"]

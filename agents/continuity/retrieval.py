@@ -36,7 +36,7 @@ from cerata.memory.values.frames import Frame
 from cerata.projections.columnar.times import to_microseconds
 from cerata.projections.frames.filters import Filter
 from cerata.projections.fulltext.analyzer import words
-from cerata.retrieval.ranking.profiles import profile_of
+from cerata.retrieval.ranking.profile import profile_of
 
 from ..turns.line import (
     CHAT_MODE,

@@ -25,7 +25,7 @@ from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.values.quoting import quote
 from cerata.projections.frames.filters import Filter
 
-from ..activities.reads import activities_at
+from ..activities.values import activities_at
 from ..turns.line import Line, line_of
 from ..turns.reads import messages_at
 from .exchanges import Talk

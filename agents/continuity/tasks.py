@@ -26,8 +26,8 @@ from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.values.frames import Receipt
 
 from ..activities.events import RecordCall
-from ..activities.reads import activities_at
-from ..text.json_text import error_text
+from ..activities.values import activities_at
+from ..text.summaries import error_text
 from .models import MAX_TOKENS, Model, Source, Task, TaskKind, fitting
 
 MODEL_CALL: Final = "model."

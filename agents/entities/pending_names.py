@@ -1,7 +1,7 @@
 """Pending names: names in messages that fit several entities, and that no rule decides.
 
 Owns the fit, the scores and the list. An unvalidated heuristic for English: names are capitalised
-words (`cerata.retrieval.proper_nouns`). The constants are those of the source; whole words, the
+words (`cerata.retrieval.word_kinds`). The constants are those of the source; whole words, the
 sightings and their times are ours. Nothing is written: `graph.name` with an alias, or
 `graph.merge`, settles a name.
 
@@ -32,7 +32,7 @@ from cerata.projections.columnar.times import to_datetime, to_microseconds
 from cerata.projections.facts.entities import Entities
 from cerata.projections.facts.objects import ObjectKind
 from cerata.projections.fulltext.analyzer import folded_name
-from cerata.retrieval.proper_nouns import proper_names
+from cerata.retrieval.word_kinds import proper_names
 
 from ..continuity.exchanges import Talk
 

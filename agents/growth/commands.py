@@ -23,7 +23,7 @@ from .events import VERDICTS, Judge
 
 if TYPE_CHECKING:
     from cerata.memory.batch import attempts as batch_attempts
-    from cerata.memory.batch import shared_rules
+    from cerata.memory.batch import owner_rules
     from cerata.memory.snapshot.snapshot import Snapshot
     from cerata.memory.values.frames import Receipt
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .proposal_values import Judged, VerdictName
 else:
     batch_attempts = late("cerata.memory.batch.attempts")
-    shared_rules = late("cerata.memory.batch.shared_rules")
+    owner_rules = late("cerata.memory.batch.owner_rules")
     gates = late("cerata.agents.growth.gates")
 
 _REMEDY: Final = "Pass a Proposal of Agent.proposals(), which has the content that you saw."
@@ -77,7 +77,7 @@ def judge(store: Writer, proposal: Judged, verdict: VerdictName, *, actor: str) 
 
     def attempt(snapshot: Snapshot) -> Receipt:
         judged = gates.gated_proposal(snapshot, number)
-        shared_rules.check_own(f"The proposal {number:,}", judged.scope, snapshot.reach)
+        owner_rules.check_own(f"The proposal {number:,}", judged.scope, snapshot.reach)
         _check_seen(judged, content)
         last = judged.in_force
         if last is not None and last.verdict == verdict:

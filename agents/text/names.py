@@ -1,9 +1,12 @@
 """Names of agents, activities and calls: the characters that they may have."""
 
 import re
+from contextlib import suppress
 from typing import Final
+from zoneinfo import ZoneInfo
 
 from cerata.engine.errors import InvalidInput, value_text
+from cerata.engine.limits import NAME_SIZE_MAX
 
 VALUE_KIND: Final = "value"
 """The kind of the frames of a slot's values. On disk: never change it."""
@@ -38,3 +41,18 @@ def check_name(field: str, name: object) -> None:
             f"'_', '.' and '-'",
             remedy="Pass a name such as 'market.fetch'.",
         )
+
+
+# --- Time zones: the check of a name, of a caller or of a recording -------------------------------
+
+
+def check_timezone(name: object) -> str:
+    """Return the IANA name of a time zone. Raises `InvalidInput`."""
+    # A zone is a file: the system refuses names that are too long, or are no names of files.
+    if isinstance(name, str) and len(name) <= NAME_SIZE_MAX:
+        with suppress(LookupError, ValueError, OSError):
+            return ZoneInfo(name).key
+    raise InvalidInput(
+        f"timezone is {value_text(name):.60}, which is no time zone",
+        remedy="Pass an IANA name such as 'Europe/Rome'; the package tzdata has them all.",
+    )

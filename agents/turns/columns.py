@@ -24,9 +24,8 @@ from cerata.projections.columnar.names import NO_NAME, Names
 from cerata.projections.columnar.scopes import ScopeNames
 from cerata.projections.columnar.tables import Table, check_codes
 
-from .lexicon import PATTERNS, SIGNS
+from .lexicon import PATTERNS, SIGNS, TOPICS_MAX
 from .line import read_line
-from .topics import TOPICS_MAX
 
 SIGNS_OF_WORD: Final = 8
 """Counts of signs in one number of a column, a byte each, the first in the lowest byte."""

@@ -25,10 +25,9 @@ from cerata.projections.core.projection import Parameters
 from cerata.projections.fulltext.analyzer import words
 
 from .columns import WORDS_MAX, MessageColumns, Row, packed_signs
-from .lexicon import LEXICON, Lexicon, english_lexicon
+from .lexicon import LEXICON, WINDOW, Lexicon, english_lexicon, topics_of
 from .line import SESSION_DIMENSION, line_of, mode_of
 from .reader import Messages
-from .topics import WINDOW, topics_of
 
 MESSAGE_KIND: Final = "message"
 """The kind of the frames of messages."""

@@ -1,6 +1,6 @@
 """An addition to ``file export``: the messages of an agent, as a file for each day.
 
-Owns the files; leaves out the content of a day (`cerata.agents.continuity.archive`).
+Owns the files; leaves out the content of a day (`cerata.agents.continuity.readings`).
 """
 
 from __future__ import annotations
@@ -17,17 +17,19 @@ from .talk import agent_in, agent_scope
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from cerata.agents.continuity.archive import ArchivedDay
     from cerata.cli.output import Output
     from cerata.engine.events import JsonValue
+
+    from ..continuity.readings import ArchivedDay
 
 
 def run_archive(options: Namespace, output: Output) -> int:
     """Write the days that the folder lacks; a file that differs is an error before any write."""
-    from cerata.agents.continuity.archive import archived_days
     from cerata.agents.continuity.exchanges import Talk
     from cerata.engine.words import counted
     from cerata.memory.snapshot.reader import snapshot_of
+
+    from ..continuity.readings import archived_days
 
     passed = {
         "FILE": options.to != STREAM,

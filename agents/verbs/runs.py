@@ -27,10 +27,11 @@ STATUS_STYLES = {"open": "yellow", "done": "green", "failed": "red", "left": "ye
 def run_runs(options: Namespace, output: Output) -> int:
     """List the runs, newest first; with a run, its calls in order; or execute it again."""
     from cerata.agents.activities.columns import ActivityKind
-    from cerata.agents.activities.reads import activities_at
     from cerata.agents.activities.values import activities_of, calls_of, run_named
     from cerata.engine.words import clipped
     from cerata.memory.snapshot.reader import snapshot_of
+
+    from ..activities.values import activities_at
 
     again = {"MODULE:FUNCTION": options.function, "--live": options.live}
     check_goes_with("--again", again, is_passed=options.again)

@@ -86,7 +86,7 @@ def _declare(options: Namespace, output: Output) -> int:
 
 
 def _plain_slot(row: DeclaredSlot) -> dict[str, JsonValue]:
-    from cerata.agents.text.json_text import decoded
+    from ..text.summaries import decoded
 
     return {
         "agent": row.agent,

@@ -96,8 +96,9 @@ def checked_agent(snapshot: Snapshot, name: str) -> None:
 
 def _names(snapshot: Snapshot) -> list[str]:
     """Return the agents that have messages or activities, by name."""
-    from cerata.agents.activities.reads import activities_at
     from cerata.agents.turns.reads import messages_at
+
+    from ..activities.values import activities_at
 
     acting = {row.agent for row in activities_at(snapshot).all_activities()}
     return sorted(acting | set(messages_at(snapshot.log_only).agents()))
@@ -135,7 +136,6 @@ def run_talk(options: Namespace, output: Output) -> int:
 def _print_sessions(options: Namespace, output: Output) -> int:
     """List the sessions, newest first, each with its thread."""
     from cerata.agents.activities.columns import ActivityKind
-    from cerata.agents.activities.reads import activities_at
     from cerata.agents.activities.values import activity_of, activity_place
     from cerata.agents.continuity.descriptions import description_of
     from cerata.agents.continuity.exchanges import Talk
@@ -143,6 +143,8 @@ def _print_sessions(options: Namespace, output: Output) -> int:
     from cerata.engine.unreadable import readable
     from cerata.engine.words import clipped
     from cerata.memory.snapshot.reader import snapshot_of
+
+    from ..activities.values import activities_at
 
     with reading(options) as store:
         view = view_of(store, options)
@@ -298,9 +300,10 @@ def _result(
 
 def run_assemble(options: Namespace, output: Output) -> int:
     """Print the context and its tokens; as JSON also the source and the rule of each part."""
-    from cerata.agents.contexts.preview import preview_of
-    from cerata.agents.text.zones import check_timezone
     from cerata.memory.snapshot.reader import snapshot_of
+
+    from ..contexts.session_contexts import preview_of
+    from ..text.names import check_timezone
 
     timezone = check_timezone(options.timezone)
     blocks: str = options.blocks

@@ -7,8 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from cerata.packs.plots.canvas import Canvas, Form
-from cerata.packs.plots.colours import FAINT, INK, SOFT, colours_of
+from cerata.packs.plots.canvas import FAINT, INK, SOFT, Canvas, Form, colours_of
 
 Line = Sequence[tuple[int, float]]
 """A system's times: (documents, milliseconds)."""

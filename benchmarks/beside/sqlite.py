@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from cerata.engine.loading import loading
+from cerata.engine.late import loading
 
 from .documents import DIMENSION, Batch, K, Matrix, Question, Vector
 

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 import cerata
-from cerata.engine.extras import install_command
+from cerata.engine.late import install_command
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Hit
 from cerata.memory.view import View

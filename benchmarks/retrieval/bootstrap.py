@@ -1,12 +1,12 @@
 """The difference of two runs, metric by metric, by a paired bootstrap.
 
-Leaves out the bootstrap (`cerata.packs.tuning.bootstrap`).
+Leaves out the bootstrap (`cerata.packs.tuning.learning`).
 """
 
 from collections.abc import Mapping
 
 from cerata import InvalidInput
-from cerata.packs.tuning.bootstrap import RESAMPLES, Difference, difference
+from cerata.packs.tuning.learning import RESAMPLES, Difference, difference
 
 __all__ = ["Difference", "Scores", "differences"]
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import cerata
 from cerata import Context, InvalidInput, Profile, Unsupported, View
-from cerata.retrieval.ranking.profiles import profile_of
+from cerata.retrieval.ranking.profile import profile_of
 from cerata.retrieval.tokenizer import tokenizer
 
 from .embedding_cache import CachedEmbedder

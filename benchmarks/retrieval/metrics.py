@@ -1,13 +1,13 @@
 """Metrics of a ranked list against graded documents, of turns and of sessions.
 
-Recall and nDCG as in LoCoMo's evaluation; see `cerata.packs.tuning.metrics`.
+Recall and nDCG as in LoCoMo's evaluation; see `cerata.packs.tuning.learning`.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from cerata.packs.tuning.metrics import gain, recall
+from cerata.packs.tuning.learning import gain, recall
 
 __all__ = ["evidence_name", "gain", "mean", "recall", "session_scores", "turn_scores"]
 

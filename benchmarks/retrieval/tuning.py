@@ -15,8 +15,7 @@ from cerata import Profile, Tuning
 from cerata.memory.search.recall_rerun import plain_request
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.packs.tuning.candidates import DEPTH, Candidates, JudgedQuestion, candidates_of
-from cerata.packs.tuning.tuning import NAME, learned
-from cerata.packs.tuning.weights import Learner
+from cerata.packs.tuning.tuning import NAME, Learner, learned
 
 from .embedding_cache import CachedEmbedder
 from .ingest import StoredCorpus, Style, ingest

@@ -9,7 +9,7 @@ import struct
 
 from blake3 import blake3
 
-from ..storage import Buffer
+from ..disk.storage import Buffer
 
 CHECK_SIZE_SHORT = 8
 CHECK_SIZE_BLOCK = 16

@@ -20,7 +20,7 @@ from enum import IntEnum
 
 import msgspec
 
-from ..storage import Buffer, StorageFile
+from ..disk.storage import Buffer, StorageFile
 from .checksums import (
     CHECK_SIZE,
     CHECK_SIZE_SHORT,

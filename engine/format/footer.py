@@ -16,8 +16,8 @@ import struct
 
 import msgspec
 
+from ..disk.storage import Buffer
 from ..limits import SECTOR_SIZE, TOC_SIZE_MAX
-from ..storage import Buffer
 from .checksums import CHECK_SIZE_SHORT, TAG_FOOTER, TAG_TOC, check
 from .record import sectors
 

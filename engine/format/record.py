@@ -24,9 +24,9 @@ from typing import Final
 
 import msgspec
 
+from ..disk.storage import Buffer
 from ..errors import Unsupported
 from ..limits import BATCH_EVENTS_MAX, SECTOR_SIZE
-from ..storage import Buffer
 from .checksums import CHECK_SIZE, CHECK_SIZE_SHORT, TAG_RECORD_BODY, TAG_RECORD_HEADER, check
 
 _HEADER = struct.Struct("<QII8s24s")

@@ -15,8 +15,8 @@ record to a witness does not reach the other witness, unless the range covers th
 
 import struct
 
+from ..disk.storage import Buffer
 from ..limits import PAGE_SIZE, SECTOR_SIZE
-from ..storage import Buffer
 from .checksums import CHECK_SIZE, TAG_WITNESS, check
 
 WITNESS_MAGIC = b"CERAWITN"

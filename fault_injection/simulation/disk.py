@@ -14,8 +14,7 @@ import errno
 from collections.abc import Callable
 from typing import Any, Literal
 
-from cerata.engine.errors import Closed, NotFound, StorageFailed
-from cerata.engine.storage import (
+from cerata.engine.disk.storage import (
     SPACE_UNKNOWN,
     Buffer,
     Identity,
@@ -23,6 +22,7 @@ from cerata.engine.storage import (
     refused,
     search_sectors,
 )
+from cerata.engine.errors import Closed, NotFound, StorageFailed
 
 from ..crash_states.operations import (
     ACK,

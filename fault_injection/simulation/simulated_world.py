@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from blake3 import blake3
 
-from cerata.engine.environment import Environment
-from cerata.engine.storage import Storage
+from cerata.engine.disk.environment import Environment
+from cerata.engine.disk.storage import Storage
 
 from .disk import SimulatedDisk, SimulatedProcess
 

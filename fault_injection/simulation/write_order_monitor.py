@@ -22,8 +22,8 @@ import threading
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
-from cerata.engine.storage import Buffer, Identity, LockName, Storage, StorageFile
-from cerata.engine.watch import Watch
+from cerata.engine.disk.storage import Buffer, Identity, LockName, Storage, StorageFile
+from cerata.engine.disk.watch import Watch
 
 from ..crash_states.operations import SECTOR
 from .disk import ProcessKilled

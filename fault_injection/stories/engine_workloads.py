@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import pairwise
 
+from cerata.engine.disk.storage import Buffer, Storage
 from cerata.engine.events import Draft, PutFrame
 from cerata.engine.format.extent import ExtentKind
 from cerata.engine.head import Appended
 from cerata.engine.log import Log
 from cerata.engine.open import open_log
-from cerata.engine.storage import Buffer, Storage
 
 from ..crash_states.operations import SECTOR, AnyOperation, Mark, Name
 from ..judging.campaign import Story

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ..extras import names_with
 
 if TYPE_CHECKING:
-    from .refusal import RefusedCommand
+    from .files import RefusedCommand
     from .tool import CerataAsyncMemoryTool, CerataMemoryTool
 
 __all__ = ["CerataAsyncMemoryTool", "CerataMemoryTool", "RefusedCommand"]

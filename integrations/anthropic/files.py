@@ -1,27 +1,102 @@
-# Where the extra anthropic is missing, its types are unknown.
-# pyright: basic, reportMissingImports=false
 """The files of the memory tool as frames, and its commands.
 
-Owns what each command reads and writes, and `undo`. Leaves out the tool's classes (`tool`), paths
-(`paths`) and answers (`texts`). A file is a frame of kind ``anthropic.file`` whose URI is its path;
-an edit is a version that supersedes it. A directory is there while a file is below it.
+Owns what each command reads and writes, and `undo`. Leaves out the tool's classes (`tool`). A file
+is a frame of kind ``anthropic.file`` whose URI is its path; an edit is a version that supersedes
+it. A directory is there while a file is below it.
 """
 
-from collections.abc import Callable, Sequence
+# Where the extra anthropic is missing, its types are unknown.
+# pyright: basic, reportMissingImports=false
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, cast
 
+from anthropic.lib.tools import ToolError
+
 from cerata.engine.arguments import is_integer, is_unicode
+from cerata.engine.errors import InvalidInput
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Frame
 from cerata.memory.values.options import PutOptions
 from cerata.memory.view import View
 from cerata.projections.frames.filters import Filter
+from cerata.retrieval.context.imitation import has_one_line, on_one_line
 
 from ..frames_of_scope import FramesOfScope
 from .pack import ROLE
-from .paths import ROOT, checked_path, parents_of
-from .refusal import RefusedCommand
-from .texts import LINES_MAX, lines_with, listing, shown_range, snippet
+
+# --- Paths of the memory tool: their checks -------------------------------------------------------
+#
+# A path is "/memories", or begins with "/memories/". It has no empty segment, no "." or "..", so
+# each file has one path; and no character that ends a line or changes its direction, so that no
+# path is a row of a listing.
+
+
+ROOT: Final = "/memories"
+
+_PLAIN: Final = 'Write a path such as "/memories/notes.txt".'
+
+
+def checked_path(path: object) -> str:
+    """Return a path.
+
+    Raises:
+        RefusedCommand: it is no path below "/memories"; the text says what is wrong.
+    """
+    if not isinstance(path, str) or not is_unicode(path):
+        raise RefusedCommand(f"Path must be a text, got: {path!r:.60}", remedy=_PLAIN)
+    where = repr(path[:200])
+    if not has_one_line(path):
+        raise RefusedCommand(
+            f"Path has a control character or a line end, got: {path!r:.200}",
+            where=where,
+            remedy=_PLAIN,
+        )
+    if path != ROOT and not path.startswith(f"{ROOT}/"):
+        raise RefusedCommand(f"Path must start with /memories, got: {path}", where=where)
+    segments = path.split("/")[1:]
+    if ".." in segments:
+        raise RefusedCommand(
+            f"Path {path} would escape /memories directory", where=where, remedy=_PLAIN
+        )
+    for segment, fault in (("", "an empty segment"), (".", 'a segment "."')):
+        if segment in segments:
+            raise RefusedCommand(f"Path {path} has {fault}. {_PLAIN}", where=where, remedy=_PLAIN)
+    return path
+
+
+def parents_of(path: str) -> list[str]:
+    """Return the directories above a path and below the root.
+
+    >>> parents_of("/memories/a/b/c")
+    ['/memories/a/b', '/memories/a']
+    """
+    parents: list[str] = []
+    while (path := path.rpartition("/")[0]) != ROOT:
+        parents.append(path)
+    return parents
+
+
+# --- The error of a command of the memory tool that cannot be done --------------------------------
+
+
+_LOOK: Final = 'View "/memories" to see the files.'
+
+
+class RefusedCommand(InvalidInput, ToolError):
+    """A command that cannot be done; nothing was written.
+
+    ``content`` is the text for the model, as `ToolError` has it.
+    """
+
+    def __init__(self, text: str, *, where: str | None = None, remedy: str = _LOOK) -> None:
+        """Refuse with a text, in the words of `BetaLocalFilesystemMemoryTool` if it has some."""
+        super().__init__(text.removesuffix("."), where=where, remedy=remedy)
+        self.content: Any = text
+
+
+# --- The files of the memory tool as frames, and its commands -------------------------------------
+
 
 FILE: Final = "anthropic.file"
 
@@ -283,3 +358,92 @@ def _content_of(frame: Frame) -> str:
 
 def _size_of(frame: Frame) -> int:
     return 0 if frame.metadata.get(_EMPTY) else frame.size
+
+
+# --- The answers of the memory tool, in the words of `BetaLocalFilesystemMemoryTool` --------------
+
+
+LINES_MAX: Final = 999_999
+_NUMBER_WIDTH: Final = len(str(LINES_MAX))
+_DEPTH_MAX: Final = 2
+_CONTEXT_LINES: Final = 2
+_UNITS: Final = "BKMG"
+
+
+def numbered(lines: Sequence[str], first: int) -> str:
+    """Return lines with their numbers, the first of which is given."""
+    return "\n".join(
+        f"{number:>{_NUMBER_WIDTH}}\t{line}" for number, line in enumerate(lines, start=first)
+    )
+
+
+def snippet(content: str, line: int) -> str:
+    """Return the lines around a line, which is counted from 0."""
+    lines = content.split("\n")
+    start = max(0, line - _CONTEXT_LINES)
+    return numbered(lines[start : line + _CONTEXT_LINES + 1], start + 1)
+
+
+def shown_range(lines: Sequence[str], view_range: Sequence[int] | None) -> str:
+    """Return the numbered lines of a range: first and last from 1, -1 for the end."""
+    first, end = 1, len(lines)
+    if view_range and len(view_range) == 2:
+        first = max(1, view_range[0])
+        end = len(lines) if view_range[1] == -1 else view_range[1]
+    return numbered(lines[first - 1 : end], first)
+
+
+def lines_with(content: str, text: str) -> list[int]:
+    """Return the numbers, from 1, of the lines in which a text begins, also overlapping."""
+    numbers: list[int] = []
+    place = content.find(text)
+    while place != -1:
+        numbers.append(content.count("\n", 0, place) + 1)
+        place = content.find(text, place + 1)
+    return numbers
+
+
+def listing(path: str, sizes: Mapping[str, int]) -> str:
+    """Return the listing of a directory, two levels deep, without hidden names.
+
+    Args:
+        path: The directory.
+        sizes: The bytes of each file below it, by the path relative to it.
+    """
+    total: dict[str, int] = {}
+    for name, size in sizes.items():
+        segments = name.split("/")
+        for depth in range(1, min(len(segments), _DEPTH_MAX) + 1):
+            if segments[depth - 1].startswith("."):
+                break
+            is_file = depth == len(segments)
+            entry = "/".join(segments[:depth]) + ("" if is_file else "/")
+            total[entry] = total.get(entry, 0) + size
+    # A directory comes before the names in it, and both in the order of their segments.
+    entries = sorted(total, key=lambda entry: entry.rstrip("/").split("/"))
+    header = (
+        f"Here're the files and directories up to 2 levels deep in {path}, excluding hidden items:"
+    )
+    return "\n".join(_listed(header, path, sum(sizes.values()), entries, total))
+
+
+def _listed(
+    header: str, path: str, size: int, entries: Iterable[str], sizes: Mapping[str, int]
+) -> Iterable[str]:
+    yield header
+    yield f"{_size_text(size)}\t{path}"
+    for entry in entries:
+        # A program, or an earlier version, may have put a file with any name.
+        yield f"{_size_text(sizes[entry])}\t{path}/{on_one_line(entry)}"
+
+
+def _size_text(size: int) -> str:
+    """Return a size in the largest unit of 1,024.
+
+    >>> [_size_text(size) for size in (0, 5, 1536, 4096)]
+    ['0B', '5B', '1.5K', '4K']
+    """
+    unit = min((size.bit_length() - 1) // 10, len(_UNITS) - 1) if size else 0
+    scaled = size / 1024**unit
+    text = f"{int(scaled)}" if scaled == int(scaled) else f"{scaled:.1f}"
+    return text + _UNITS[unit]

@@ -12,8 +12,7 @@ from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryT
 from cerata.memory.store import Store
 
 from ..threads import finished
-from .files import MemoryFiles
-from .refusal import RefusedCommand
+from .files import MemoryFiles, RefusedCommand
 
 COMMANDS: Final = ("view", "create", "str_replace", "insert", "delete", "rename")
 

@@ -15,7 +15,7 @@ import msgspec
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.open import path_name
-from cerata.memory.interchange.json_check import nests_deeply
+from cerata.memory.interchange.line_blocks import nests_deeply
 from cerata.memory.interchange.line_files import Source as Bytes
 from cerata.memory.interchange.line_files import opened_source
 

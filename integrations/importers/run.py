@@ -28,7 +28,7 @@ from cerata.engine.errors import (
 from cerata.engine.packs import Role, packs, target
 from cerata.engine.plain_value import PlainValue
 from cerata.memory.batch.writer import acting, session_of
-from cerata.memory.frames.replacement import put_all_replacing
+from cerata.memory.frames.versions import put_all_replacing
 from cerata.memory.store import Store, open_store
 
 from . import json_lines

@@ -13,10 +13,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from cerata.engine.errors import CerataError, InvalidInput, Locked, NotFound
+from cerata.engine.errors import CerataError, InvalidInput, Locked, NotFound, refused
 from cerata.engine.limits import BLOB_SIZE_MAX
 from cerata.engine.open import path_name
-from cerata.engine.refusals import refused
 from cerata.memory.ingest.document import open_regular
 
 from .records import time_of

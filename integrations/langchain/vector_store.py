@@ -2,8 +2,8 @@
 # pyright: basic, reportMissingImports=false
 """`CerataVectorStore`: LangChain's documents as frames of a memory.
 
-Owns LangChain's interface of vector stores, with its async twins. Leaves out URIs (`keys`), the
-meaning of filters in dicts (`filters`) and the search.
+Owns LangChain's interface of vector stores, with its async twins. Leaves out URIs (`byte_store`),
+the meaning of filters in dicts (`filters`) and the search.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ from cerata.projections.frames.filters import Filter
 from ..filters import check_filter, holds, superset
 from ..frames_of_scope import FramesOfScope
 from ..threads import finished
-from .keys import OTHER_PREFIX, Keys, checked_keys
+from .byte_store import OTHER_PREFIX, Keys, checked_keys
 from .pack import ROLE
 
 DOCUMENT: Final = "langchain.document"

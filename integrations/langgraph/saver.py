@@ -38,7 +38,6 @@ from cerata.memory.store import Store, open_store
 
 from ..threads import finished
 from .compression import compressed, decompressed
-from .configuration import config_of, ns_of, place_in, text_of, thread_of
 from .events import (
     DropCheckpoints,
     DroppedCheckpoints,
@@ -47,7 +46,17 @@ from .events import (
     TaskWrite,
 )
 from .pack import ROLE
-from .threads import PendingWrite, Place, Saved, ThreadsAt
+from .threads import (
+    PendingWrite,
+    Place,
+    Saved,
+    ThreadsAt,
+    config_of,
+    ns_of,
+    place_in,
+    text_of,
+    thread_of,
+)
 from .values import check_serializer, decoded, decoded_map, encoded
 
 _STRATEGIES: Final = ("keep_latest", "delete")

@@ -48,8 +48,8 @@ from ..filters import check_filter, holds, superset
 from ..frames_of_scope import FramesOfScope, hit_place, with_frame
 from ..threads import finished
 from .addresses import ITEM, PATH_MARK, Namespace, address_of, matches, prefix_of, uri_of
-from .configuration import text_of
 from .pack import ROLE
+from .threads import text_of
 
 PATH: Final = "langgraph.path"
 

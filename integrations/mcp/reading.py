@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from cerata.engine.errors import CerataError, InvalidInput, NotFound
-from cerata.engine.loading import loading
+from cerata.engine.late import loading
 from cerata.engine.unreadable import UNREADABLE, noticing
 from cerata.engine.words import clipped, counted
 from cerata.memory.facts.changes import FactChange
@@ -79,7 +79,7 @@ def recall(store: Store, arguments: RecallArguments, *, is_recording: bool = Fal
 
 def _filter(text: str) -> Filter:
     with loading("the query language"):
-        from cerata.retrieval.query_language.query_filter import query_filter
+        from cerata.retrieval.query_language.parser import query_filter
     return query_filter(text)
 
 

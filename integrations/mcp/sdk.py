@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from cerata import __version__
 from cerata.engine.errors import CerataError
-from cerata.engine.loading import loading
+from cerata.engine.late import loading
 
 from ..extras import require
 from .answers import Answer, error_text, fitted

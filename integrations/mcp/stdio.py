@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Final
 
 import msgspec
 
-from cerata.engine.loading import loading
+from cerata.engine.late import loading
 
 from .sdk import server_of
 from .service import Service

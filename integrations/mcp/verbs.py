@@ -14,12 +14,11 @@ from cerata.cli.options import DEFAULT_FILE, file_of, reading, writing
 from cerata.engine.errors import InvalidInput
 
 from .client_configuration import configuration_of
-from .http import bearers_of, listening_socket, serve_http
+from .http import bearers_of, listening_socket, serve_http, tokens_in
 from .sdk import check_installed
 from .service import Service
 from .shutdown import Gate, Shutdown
 from .stdio import protocol_streams, serve_stdio
-from .tokens import tokens_in
 
 if TYPE_CHECKING:
     from argparse import Namespace

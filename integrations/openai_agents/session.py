@@ -1,11 +1,11 @@
 """`CerataSession`: the items of a conversation of OpenAI's Agents SDK as frames of a memory.
 
-Owns the SDK's session protocol. Leaves out the words of items (`words`). An item is a frame of kind
-``openai.item``; the items of a session share a URI, and their order is that of their ids.
+Owns the SDK's session protocol. An item is a frame of
+kind ``openai.item``; the items of a session share a URI, and their order is that of their ids.
 """
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, cast
 
@@ -22,7 +22,6 @@ from cerata.retrieval.speaker_names import speaker
 from ..frames_of_scope import FramesOfScope
 from ..threads import finished
 from .pack import ROLE
-from .words import words_of
 
 ITEM: Final = "openai.item"
 
@@ -186,3 +185,45 @@ def _checked(items: object) -> list[Item]:
         if not isinstance(item, Mapping):
             raise InvalidInput(f"items[{place}] must be a dict, not {item!r:.60}", remedy=_REMEDY)
     return [dict(cast("Mapping[str, Any]", item)) for item in listed]
+
+
+# --- The words of an item of a conversation, by which searches find it ----------------------------
+
+
+_WORDS: Final = (
+    "content",
+    "text",
+    "refusal",
+    "transcript",
+    "summary",
+    "name",
+    "arguments",
+    "output",
+)
+"""The members that have words, also inside lists and maps of them."""
+
+_DEPTH_MAX: Final = 8
+
+
+def words_of(item: Mapping[str, object]) -> str:
+    """Return the words of an item; of an item without words its type.
+
+    >>> words_of({"role": "user", "content": [{"type": "input_text", "text": "Hello."}]})
+    'Hello.'
+    """
+    return "\n\n".join(_words(item, 0)) or str(item.get("type") or "item")
+
+
+def _words(value: object, depth: int) -> Iterator[str]:
+    if isinstance(value, str):
+        if value.strip():
+            yield value
+    elif depth > _DEPTH_MAX:
+        return
+    elif isinstance(value, Mapping):
+        members = cast("Mapping[str, object]", value)
+        for name in _WORDS:
+            yield from _words(members.get(name), depth + 1)
+    elif isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
+        for part in cast("Sequence[object]", value):
+            yield from _words(part, depth + 1)

@@ -1,7 +1,7 @@
 """Conditional drafts: events that the log may have only if no other writer came between.
 
-Owns the conditions of a draft. Leaves out their checks, before and under the lock (`uri_rules`,
-`version_rules`, `embedder_rules`).
+Owns the conditions of a draft. Leaves out their checks, before and under the lock (`frame_rules`,
+`frame_rules`, `vector_rules`).
 """
 
 from typing import TypeAlias

@@ -24,7 +24,7 @@ from cerata.engine.events import (
 from cerata.engine.late import late
 from cerata.engine.limits import BATCH_EVENTS_MAX
 from cerata.projections.columnar.scopes import tenant_in
-from cerata.projections.rows.embedders import Used, UsedEmbedders
+from cerata.projections.rows.built_in import Used, UsedEmbedders
 
 if TYPE_CHECKING:
     from cerata.engine.head import Appended

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from cerata.engine.log import Validate
     from cerata.projections.frames.reader import Frames
 
-    from .proof import Proof
+    from .rule import Proof
 
 _FACT: Final = AssertFact.wire_name
 _FRAME: Final = PutFrame.wire_name

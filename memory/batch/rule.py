@@ -8,22 +8,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from cerata.engine.events import Draft
 
 from .conditional_draft import ConditionalDraft
 
 if TYPE_CHECKING:
-    from cerata.engine.events import EventBody
+    from cerata.engine.events import Event, EventBody
     from cerata.engine.log import Log
     from cerata.engine.log import Validate as Validate  # noqa: PLC0414 - re-exported
     from cerata.projections.columnar.scopes import Reach
     from cerata.projections.facts.history import Facts
     from cerata.projections.frames.reader import Frames
     from cerata.replay.fold import Fold
-
-    from .proof import Proof
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +87,32 @@ class Rule(ABC):
     def appended(self) -> None:
         """Note that the drafts are in the log."""
         return
+
+
+# --- Proofs: knowledge from a writer's last batch, so that the next batch needs no fold -----------
+
+
+class Proof(Protocol):
+    """That some events exist and are open at event ``n``, in the reach of the session that writes.
+
+    - ``bodies`` are the types of the drafts that a proof may cover; none closes a frame.
+    """
+
+    bodies: ClassVar[frozenset[type[EventBody]]]
+
+    @property
+    def n(self) -> int: ...
+
+    @property
+    def open_events(self) -> frozenset[tuple[str, int]]:
+        """The wire name and the seq of each of these events."""
+        ...
+
+    @property
+    def open_frames(self) -> tuple[int, ...]:
+        """The frames among them, all of the session's role."""
+        ...
+
+    def check_later(self, delta: Sequence[Event]) -> None:
+        """Raise `Conflict` if an event of another writer since ``n`` may have closed one."""
+        ...

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from cerata.engine.head import Appended
     from cerata.engine.log import Log, Sees
     from cerata.projections.registry import Registry
-    from cerata.projections.rows.embedders import Used
+    from cerata.projections.rows.built_in import Used
     from cerata.replay import fold as replay_fold
     from cerata.retrieval.embedders import built_in
     from cerata.retrieval.embedders.embedder import Embedder
@@ -73,9 +73,9 @@ if TYPE_CHECKING:
     from . import owner_rules, recent_triples, validation
     from . import transaction as transactions
     from .block import Block
-    from .proof import Proof
-    from .space_rules import LogShapes
+    from .rule import Proof
     from .transaction import Transaction
+    from .vector_rules import LogShapes
 else:
     batch_block = late("cerata.memory.batch.block")
     conditional_drafts = late("cerata.memory.batch.conditional_draft")
@@ -495,7 +495,7 @@ class WriteSession:
 
         Drafts with the default scope get the store's. A draft without an actor or a reason gets
         that of the call, else of the transaction, else of the store. ``arguments`` is the hash to
-        store with the key; by default that of the drafts. With a ``proof`` the batch is appended
+        store with the key; by default that of the drafts. With a ``rule`` the batch is appended
         only if the proof holds until then.
 
         Raises:

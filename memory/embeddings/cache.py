@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from cerata.engine.content_hashes import content_hash_of
 from cerata.engine.errors import Corrupt
 from cerata.engine.events import (
     Attachment,
@@ -27,6 +26,7 @@ from cerata.engine.events import (
 )
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.late import late
+from cerata.engine.salted_hashes import content_hash_of
 
 from ..values.arguments import content_hash
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from cerata.projections.frames.filters import Filter
     from cerata.retrieval.embedders import built_in
-    from cerata.retrieval.embedders import callable_embedder as callable_embedders
+    from cerata.retrieval.embedders import embedder as callable_embedders
     from cerata.retrieval.embedders import embedder as embedders
     from cerata.retrieval.embedders.embedder import Embedder, Progress
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 else:
     np = late("numpy")
     built_in = late("cerata.retrieval.embedders.built_in")
-    callable_embedders = late("cerata.retrieval.embedders.callable_embedder")
+    callable_embedders = late("cerata.retrieval.embedders.embedder")
     embedders = late("cerata.retrieval.embedders.embedder")
     batch_attempts = late("cerata.memory.batch.attempts")
     embedder_uses = late("cerata.memory.batch.embedder_use")

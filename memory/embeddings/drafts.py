@@ -26,7 +26,7 @@ from ..values.arguments import arguments_hash
 from .cache import TextVectors, embedded_text, makers_of
 
 if TYPE_CHECKING:
-    from cerata.projections.rows.embedders import Used
+    from cerata.projections.rows.built_in import Used
     from cerata.retrieval.embedders import built_in
     from cerata.retrieval.embedders.embedder import Embedder
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.json_value import exact
-from cerata.engine.loading import loading
+from cerata.engine.late import loading
 from cerata.engine.packs import Role
 
 from ..batch.writer import Writer

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cerata.projections.facts.reader import FactsAt
     from cerata.projections.facts.validity import FactSpan
 
-    from ..snapshot.beginning import Common
+    from ..snapshot.points import Common
     from ..snapshot.snapshot import Snapshot
     from ..values.facts import Fact
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from . import aliases as fact_aliases
     from . import corrections as fact_corrections
     from . import drafts as fact_drafts
-    from . import evidence as fact_evidence
+    from . import drafts as fact_evidence
     from . import reads as fact_reads
     from . import repeats as fact_repeats
     from .drafts import Assertion, EvidenceLike
@@ -59,7 +59,7 @@ else:
     fact_aliases = late("cerata.memory.facts.aliases")
     fact_corrections = late("cerata.memory.facts.corrections")
     fact_drafts = late("cerata.memory.facts.drafts")
-    fact_evidence = late("cerata.memory.facts.evidence")
+    fact_evidence = late("cerata.memory.facts.drafts")
     fact_reads = late("cerata.memory.facts.reads")
     fact_repeats = late("cerata.memory.facts.repeats")
 

@@ -1,22 +1,27 @@
 """Drafts of facts: the events that assert facts, from checked arguments."""
 
-from collections.abc import Iterable, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import cast
+from typing import TYPE_CHECKING, cast
+
+import msgspec
 
 from cerata.engine.arguments import expect_one_of, located, wrong_type
-from cerata.engine.errors import InvalidInput, value_text
-from cerata.engine.events import AssertFact, Draft, Evidence, Scope
+from cerata.engine.errors import InvalidInput, NotFound, value_text
+from cerata.engine.events import AssertFact, Draft, Evidence, PutFrame, Scope
 from cerata.engine.json_value import exact
-from cerata.projections.columnar.intervals import BEGINNING
-from cerata.projections.columnar.times import to_datetime, to_microseconds
+from cerata.engine.salted_hashes import quote_hash
+from cerata.projections.columnar.times import BEGINNING, to_datetime, to_microseconds
 
 from ..values.arguments import listed
 from ..values.facts import (
     OPEN,
     SOURCES,
     Entity,
+    EvidenceText,
     FactEvidence,
     FactId,
     FactObject,
@@ -26,6 +31,11 @@ from ..values.facts import (
     stored_object,
 )
 from ..values.frames import FrameId, frame_id
+from ..values.source_line import source_line
+
+if TYPE_CHECKING:
+    from ..snapshot.snapshot import Snapshot
+
 
 EvidenceLike = FactEvidence | FrameId | tuple[FrameId, int, int]
 """A frame, or a frame and the UTF-8 bytes [start, end) of its text."""
@@ -136,3 +146,76 @@ def evidence_of(place: EvidenceLike) -> Evidence:
             remedy="Pass 0 <= start < end, in bytes of the frame's UTF-8.",
         )
     return Evidence(frame, start, end)
+
+
+# --- Evidence: the text of a range of a frame's bytes, and the salted hash of the range -----------
+
+
+def evidence_text(snapshot: Snapshot, place: FactEvidence) -> EvidenceText:
+    """Return the text and state of evidence as of a view."""
+    try:
+        frame = snapshot.frame_at(place.frame)
+    except NotFound:
+        # The frame is out of scope, or another writer named a frame that does not exist.
+        return EvidenceText(place, None, f"#{place.frame}", None, is_current=False)
+    if not isinstance(snapshot.layers.event(frame.id).body, PutFrame):  # it was erased
+        return EvidenceText(place, None, f"#{place.frame}", None, is_current=frame.active)
+    data = frame.text.encode()[place.start : place.end]
+    salt = _salt_of(snapshot, frame.id)
+    return EvidenceText(
+        place,
+        data.decode(errors="replace"),
+        source_line(frame),
+        None if place.quote is None or salt is None else quote_hash(salt, data) == place.quote,
+        is_current=frame.active,
+    )
+
+
+def quoted(snapshot: Callable[[], Snapshot], draft: Draft) -> Draft:
+    """Return an assertion with the salted hash of each range of bytes in its evidence.
+
+    Cost: a read of each frame that has a range; without ranges ``view`` is not called.
+
+    Raises:
+        NotFound: a frame does not exist.
+        InvalidInput: a range is not within its frame's text, or cuts a character.
+    """
+    body = draft.body
+    if not isinstance(body, AssertFact) or not body.evidence:
+        return draft
+    if all(place.end is None for place in body.evidence):
+        return draft
+    places = tuple(_hashed(snapshot(), place) for place in body.evidence)
+    return msgspec.structs.replace(draft, body=msgspec.structs.replace(body, evidence=places))
+
+
+def _salt_of(snapshot: Snapshot, frame: int) -> bytes | None:
+    """Return the salt that keys the quotes of a frame; None after an erasure."""
+    return snapshot.layers.event(frame).salt
+
+
+def _hashed(snapshot: Snapshot, place: Evidence) -> Evidence:
+    if place.end is None:
+        return place
+    frame = snapshot.frame_at(place.frame)
+    salt = _salt_of(snapshot, frame.id)
+    if salt is None:
+        return place
+    data = frame.text.encode()
+    where = f"evidence, frame {place.frame:,}"
+    if place.end > len(data):
+        raise InvalidInput(
+            f"The evidence ends at byte {place.end:,} of a text of {len(data):,}",
+            where=where,
+            remedy="Pass 0 <= start < end, in bytes of the frame's UTF-8.",
+        )
+    part = data[place.start : place.end]
+    try:
+        part.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidInput(
+            f"The evidence [{place.start}, {place.end}) cuts a character in two",
+            where=where,
+            remedy="Count bytes of the UTF-8, not characters.",
+        ) from error
+    return msgspec.structs.replace(place, quote=quote_hash(salt, part))

@@ -30,9 +30,8 @@ from cerata.engine.events import (
     SplitEntity,
 )
 from cerata.engine.unreadable import event_place, frame_place, readable
-from cerata.projections.columnar.intervals import ENDLESS, Interval
 from cerata.projections.columnar.scopes import by_name
-from cerata.projections.columnar.times import to_datetime
+from cerata.projections.columnar.times import ENDLESS, Interval, to_datetime
 from cerata.projections.facts.objects import ObjectKind
 from cerata.projections.facts.projection import FACT_EVENTS
 

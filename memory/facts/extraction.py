@@ -28,8 +28,7 @@ from ..snapshot.readable_events import readable_bodies
 from ..values.arguments import arguments_hash, scope_under
 from ..values.facts import FactEvidence, FactObject, plain_object
 from .aliases import about_entities
-from .drafts import Assertion, assertion_draft
-from .evidence import quoted
+from .drafts import Assertion, assertion_draft, quoted
 
 if TYPE_CHECKING:
     from cerata.projections.frames.filters import Filter

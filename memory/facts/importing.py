@@ -20,7 +20,6 @@ from msgspec import UNSET
 
 from cerata.engine.arguments import expect_type, is_unicode, wrong_type
 from cerata.engine.codec import tenant_of
-from cerata.engine.content_hashes import CONTENT_HASH_SIZE
 from cerata.engine.errors import Conflict, InvalidInput, NotFound, Unsupported
 from cerata.engine.events import (
     Draft,
@@ -36,14 +35,14 @@ from cerata.engine.events import (
 )
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.plain_value import PlainValue
+from cerata.engine.salted_hashes import CONTENT_HASH_SIZE
 from cerata.projections.columnar.scopes import scope_text, tenant_in, tenant_key
 from cerata.projections.columnar.times import to_datetime, to_microseconds
 
 from ..batch.transaction import block_of
 from ..values.arguments import content_hash, full_scope
 from ..values.facts import OPEN, FactEvidence, checked_name
-from .drafts import Assertion, assertion_draft
-from .evidence import quoted
+from .drafts import Assertion, assertion_draft, quoted
 from .jsonl import (
     LINE_SIZE_MAX,
     EntityLine,

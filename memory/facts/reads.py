@@ -21,15 +21,15 @@ from cerata.engine.events import (
     UnmergeEntities,
     UnsplitEntity,
 )
-from cerata.engine.late import late
-from cerata.engine.loading import loading
+from cerata.engine.late import late, loading
 from cerata.engine.unreadable import readable
 
 from ..snapshot.reader import Reader
 
 if TYPE_CHECKING:
-    from cerata.projections.columnar import intervals, times
-    from cerata.projections.columnar.intervals import Allen, Interval
+    from cerata.projections.columnar import times
+    from cerata.projections.columnar import times as intervals
+    from cerata.projections.columnar.times import Allen, Interval
     from cerata.projections.facts import entities as entities_module
     from cerata.projections.facts import objects
     from cerata.projections.facts.entities import EntityRow
@@ -50,19 +50,19 @@ if TYPE_CHECKING:
         FactObject,
         Period,
     )
-    from . import contradictions
-    from . import evidence as fact_evidence
+    from . import corrections
+    from . import drafts as fact_evidence
     from . import search as fact_search
     from .search import FactHit
 else:
-    intervals = late("cerata.projections.columnar.intervals")
+    intervals = late("cerata.projections.columnar.times")
     times = late("cerata.projections.columnar.times")
     entities_module = late("cerata.projections.facts.entities")
     objects = late("cerata.projections.facts.objects")
     fact_conversion = late("cerata.memory.snapshot.fact_conversion")
     fact_values = late("cerata.memory.values.facts")
-    contradictions = late("cerata.memory.facts.contradictions")
-    fact_evidence = late("cerata.memory.facts.evidence")
+    corrections = late("cerata.memory.facts.corrections")
+    fact_evidence = late("cerata.memory.facts.drafts")
     fact_search = late("cerata.memory.facts.search")
 
 
@@ -206,9 +206,7 @@ class FactGraphReads(Reader):
         """
         snapshot = self._snapshot()
         facts, rows = _find(snapshot, subject, predicate, None, closed=False)
-        pairs = {
-            (pair[0].row, pair[1].row): pair for pair in contradictions.pairs_among(facts, rows)
-        }
+        pairs = {(pair[0].row, pair[1].row): pair for pair in corrections.pairs_among(facts, rows)}
         links = dict[tuple[int, int], int]()
         among = None if subject is None and predicate is None else frozenset(rows)
         for row_a, row_b, link in snapshot.labelling.contradictions():

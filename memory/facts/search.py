@@ -22,7 +22,7 @@ from cerata.projections.facts.entities import Entities
 from cerata.projections.facts.objects import ObjectKind
 from cerata.projections.fulltext.analyzer import words
 from cerata.projections.fulltext.query import check_size
-from cerata.retrieval.function_words import content_words
+from cerata.retrieval.word_kinds import content_words
 
 from ..snapshot.fact_conversion import to_fact
 from .filtering import passing_rows

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from cerata.engine.plain_value import PlainValue
 from cerata.projections.columnar.times import to_datetime
-from cerata.projections.rows.access_counts import NEVER, Counts
+from cerata.projections.rows.built_in import NEVER, Counts
 from cerata.retrieval.base_level_activation import Use, days_between
 
 if TYPE_CHECKING:

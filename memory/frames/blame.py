@@ -3,7 +3,7 @@
 Owns the comparison of the states of a thing. A new version of a frame carries fields over, and so
 does a correction of a fact, so the last event of a thing seldom set all of its fields. Leaves out
 all events of a thing (`history`) and the choice of an entity's events
-(`cerata.projections.facts.entity_events`).
+(`cerata.projections.facts.entities`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -16,7 +16,7 @@ from cerata.engine.errors import ReadOnly
 from cerata.engine.events import DeleteFrame, Draft
 
 from ..batch.attempts import attempted
-from ..batch.shared_rules import shared_error
+from ..batch.owner_rules import shared_error
 
 if TYPE_CHECKING:
     from cerata.projections.frames.filters import Filter

@@ -46,14 +46,14 @@ if TYPE_CHECKING:
     from ..values import token_vectors
     from ..values import vectors as vector_values
     from . import closing as frame_closing
-    from . import replacement as frame_replacement
+    from . import versions as frame_replacement
 else:
     filters = late("cerata.projections.frames.filters")
     embedded_drafts = late("cerata.memory.embeddings.drafts")
     token_vectors = late("cerata.memory.values.token_vectors")
     vector_values = late("cerata.memory.values.vectors")
     frame_closing = late("cerata.memory.frames.closing")
-    frame_replacement = late("cerata.memory.frames.replacement")
+    frame_replacement = late("cerata.memory.frames.versions")
 
 
 _OF_ONE_FRAME: Final = ("because", "content_dates", "embed_limit", "replace", "search_text")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, overload
 
 from cerata.engine.json_value import exact
-from cerata.engine.loading import loading
+from cerata.engine.late import loading
 from cerata.engine.unreadable import frame_place, readable
 
 from ..snapshot.reader import Reader
@@ -17,7 +17,7 @@ from ..values.frames import Frame, Hit, Receipt, frame_id
 
 if TYPE_CHECKING:
     from ..values.facts import Entity, EntityInfo, Fact
-    from ..values.links import Link
+    from ..values.graph import Link
     from .blame import Blame
     from .history import HistoryEntry
     from .things import AnyThing

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from cerata.engine.arguments import expect_integer
 from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.events import DEFAULT_SCOPE, Event, EventBody, Scope, ScopeValue
-from cerata.engine.late import late
-from cerata.engine.loading import loading
+from cerata.engine.late import late, loading
 from cerata.projections.rows.row_projection import RowProjection
 
 from ..snapshot.reader import Reader

@@ -8,14 +8,13 @@ from typing import Final, Literal, TypeAlias
 
 from cerata.engine.errors import NotFound, number_text
 from cerata.engine.events import Event
-from cerata.projections.facts.entities import Entities
-from cerata.projections.facts.entity_events import EntityEvents
+from cerata.projections.facts.entities import Entities, EntityEvents
 
 from ..snapshot.fact_conversion import entity_named
 from ..snapshot.snapshot import Snapshot
 from ..values.facts import Entity, EntityInfo, Fact, fact_id
 from ..values.frames import FrameId, frame_id
-from ..values.links import Link
+from ..values.graph import Link
 
 ThingKind: TypeAlias = Literal["frame", "fact", "entity", "link"]
 

@@ -1,6 +1,6 @@
 """Reading frames in order of time: the timeline, and the newest frames of a conversation.
 
-Leaves out pages (`timeline`) and neighbours (`conversation`).
+Leaves out pages (`timeline`) and neighbours (`timeline`).
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
     from ..values import frames as frame_values
     from ..values.frames import Frame, FrameId, TimelinePage
-    from . import conversation as conversations
+    from . import timeline as conversations
     from . import timeline as timelines
 else:
     times = late("cerata.projections.columnar.times")
     filters = late("cerata.projections.frames.filters")
     frame_values = late("cerata.memory.values.frames")
-    conversations = late("cerata.memory.frames.conversation")
+    conversations = late("cerata.memory.frames.timeline")
     timelines = late("cerata.memory.frames.timeline")
 
 

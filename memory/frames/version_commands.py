@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET, UnsetType
 
-from cerata.engine.content_hashes import content_hash_of
 from cerata.engine.errors import Conflict, InvalidInput, number_text
 from cerata.engine.late import late
+from cerata.engine.salted_hashes import content_hash_of
 
 from ..batch.writer import Writer
 from ..values.arguments import full_scope
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from cerata.projections.columnar import times
 
     from ..batch import attempts as batch_attempts
-    from ..batch import shared_rules
+    from ..batch import owner_rules
     from ..batch.session import WriteSession
     from ..snapshot.snapshot import Snapshot
     from . import closing as frame_closing
-    from . import replacement as frame_replacement
+    from . import versions as frame_replacement
     from . import versions as frame_versions
     from .versions import NewVersion
 else:
     times = late("cerata.projections.columnar.times")
     batch_attempts = late("cerata.memory.batch.attempts")
-    shared_rules = late("cerata.memory.batch.shared_rules")
+    owner_rules = late("cerata.memory.batch.owner_rules")
     frame_closing = late("cerata.memory.frames.closing")
-    frame_replacement = late("cerata.memory.frames.replacement")
+    frame_replacement = late("cerata.memory.frames.versions")
     frame_versions = late("cerata.memory.frames.versions")
 
 
@@ -237,7 +237,7 @@ def _whole_frame(snapshot: Snapshot, number: int) -> PutFrame:
         ReadOnly: the frame is shared.
     """
     body, scope = frame_versions.stored_frame(snapshot, number)
-    shared_rules.check_own(f"The frame {number:,}", scope, snapshot.reach)
+    owner_rules.check_own(f"The frame {number:,}", scope, snapshot.reach)
     if body.chunk_index is not None:
         raise InvalidInput(
             f"Frame {number:,} is a part of a document",

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final, Never
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
-from cerata.engine.late import late
-from cerata.engine.loading import loading
+from cerata.engine.late import late, loading
 
 from ..batch.writer import Writer, takes_scope
 from ..values.arguments import full_scope, listed

@@ -7,22 +7,28 @@ path, both in full and relative to the named folder. ``**`` is any number of fol
 either.
 """
 
+import codecs
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Final, cast
 
 from cerata.engine.arguments import exact_string, wrong_type
 from cerata.engine.errors import InvalidInput
-from cerata.engine.loading import loading
+from cerata.engine.events import PutFrame, Scope
+from cerata.engine.late import loading
 
-from ..values.arguments import listed
+from ..snapshot.snapshot import Snapshot
+from ..values.arguments import SOURCE_HASH, content_hash, listed
+from ..values.frames import Receipt
+from .formats.document import NAME_SIZE_MAX
 from .formats.registry import KNOWN_SUFFIXES
 
 if TYPE_CHECKING:
     from wcmatch.glob import WcMatcher
+
 
 DEFAULT_EXCLUDED: Final = (
     *(".*", "__pycache__", "node_modules", "bower_components", "venv", "*.egg-info"),
@@ -179,3 +185,117 @@ def _matcher(name: str, patterns: Sequence[str]) -> "WcMatcher[str] | None":
             f"{name} has an unusable pattern: {error}",
             remedy="Write patterns of the shell: '*.md', 'notes/**', '{a,b}'.",
         ) from error
+
+
+# --- The names of files: the shortest end of a path that is different for each file ---------------
+
+
+_COMMON_NAMES: Final = (
+    "__init__ __main__ changelog conf config conftest index init license main mod package readme"
+    " setup tests utils"
+)
+_COMMON: Final = frozenset(_COMMON_NAMES.split())
+"""Names that many folders have, so that they need their folder."""
+
+
+def short_names(uris: Sequence[str]) -> dict[str, str]:
+    """Return the name of each file: its last parts, as many as no other of the files shares.
+
+    A common name, such as ``__init__.py``, always has its folder. Cost: O(files)
+    for each further part.
+
+    Args:
+        uris: absolute paths, with ``/``
+
+    >>> short_names(["/lib/html/__init__.py", "/lib/ast.py", "/a/x/notes.md", "/a/y/notes.md"])
+    ... # doctest: +NORMALIZE_WHITESPACE
+    {'/lib/html/__init__.py': 'html/__init__.py', '/lib/ast.py': 'ast.py',
+     '/a/x/notes.md': 'x/notes.md', '/a/y/notes.md': 'y/notes.md'}
+    """
+    same_name: dict[str, list[str]] = defaultdict(list)
+    for uri in dict.fromkeys(uris):
+        same_name[PurePosixPath(uri).name].append(uri)
+    names = dict.fromkeys(uris, "")
+    for name, alike in same_name.items():
+        parts = 2 if PurePosixPath(name).stem.lower() in _COMMON else 1
+        while alike:
+            ends = {uri: _end_of(uri, parts) for uri in alike}
+            counts = Counter(ends.values())
+            for uri, end in ends.items():
+                if counts[end] == 1 or end == uri:
+                    names[uri] = end[-NAME_SIZE_MAX:]
+            alike = [uri for uri in alike if not names[uri]]
+            parts += 1
+    return names
+
+
+def _end_of(uri: str, parts: int) -> str:
+    """Return the last parts of a path; the whole path if it has no more."""
+    pieces = uri.split("/")
+    return uri if parts >= len(pieces) else "/".join(pieces[-parts:])
+
+
+# --- Detection of files that are stored already, by their bytes alone -----------------------------
+#
+# So remembering an unchanged folder again costs little more than reading its files.
+
+
+def file_uri(path: str | Path) -> str:
+    """Return the URI of a file: its absolute path.
+
+    So ``notes.md`` in two folders gives two URIs, and the current folder does not matter. Links are
+    not followed, because their targets may change from day to day.
+    """
+    return Path(os.path.abspath(path)).as_posix()
+
+
+def find_unchanged(snapshot: Snapshot, data: bytes, uri: str, scope: Scope) -> Receipt | None:
+    """Return the receipt of a file that is stored completely under this URI and scope, or None.
+
+    This needs no extraction or splitting. A file of plain text is found by the hash of its content;
+    HTML, PDF and transcripts, by the hash of the source that their frame stores.
+    """
+    source = source_hash(data)
+    for number in snapshot.layers.find_content(content_hash(data.removeprefix(codecs.BOM_UTF8))):
+        receipt = _whole(snapshot, number, uri, scope, None)
+        if receipt is not None:
+            return receipt
+    for number in snapshot.layers.find_uri(uri):
+        receipt = _whole(snapshot, number, uri, scope, source)
+        if receipt is not None:
+            return receipt
+    return None
+
+
+def source_hash(data: bytes) -> str:
+    """Return the hash by which a file that needs extraction is recognised.
+
+    The hash depends on the version of the extractors, so a new version reads the files again.
+    """
+    return content_hash(b"extracted, version 3\0" + data).hex()
+
+
+def is_read_as_text(body: PutFrame) -> bool:
+    """Return whether a frame is searched by the words of its text, not of ``search_text``."""
+    return body.text is not None and body.search_text is None
+
+
+def _whole(
+    snapshot: Snapshot, number: int, uri: str, scope: Scope, source: str | None
+) -> Receipt | None:
+    """Return the receipt of a complete document with this URI, scope and source, or None."""
+    # Read a single event, not the text of the frame, which may have many chunks.
+    event = next(snapshot.events(number, number), None)
+    if event is None or not isinstance(event.body, PutFrame) or event.body.chunk_index is not None:
+        return None
+    body = event.body
+    if body.uri != uri or event.scope != scope or not is_read_as_text(body):
+        return None
+    if source is not None and body.metadata.get(SOURCE_HASH) != source:
+        return None
+    # Chunks have the scope of their document, so the scope check of `files.chunks` is not needed.
+    chunks = {} if body.chunk_count is None else snapshot.layers.chunks(number)
+    if len(chunks) != (body.chunk_count or 0):
+        return None
+    ids = (number, *chunks.values())
+    return Receipt(number, ids, (), snapshot.head, durable=True, added=False)

@@ -4,7 +4,7 @@ Owns the steps of `Store.remember`: read, split into passages, find stored passa
 document of one passage is one frame. A longer document is a document frame without text, then its
 chunks in order, which together are the text. The last batch supersedes the old frames under the
 same URI, so they stay current until then. Leaves out reading formats (`extract`), and the detection
-of unchanged files (`unchanged`).
+of unchanged files (`discovery`).
 """
 
 import difflib
@@ -19,10 +19,10 @@ from typing import IO, Final, Literal, TypeAlias
 import msgspec
 
 from cerata.engine.arguments import is_integer, is_unicode, located, wrong_type
+from cerata.engine.disk.storage import refused
 from cerata.engine.errors import CerataError, Conflict, InvalidInput, NotFound, value_text
 from cerata.engine.events import Draft, EventBody, JsonValue, PutFrame, Scope, SupersedeFrame
 from cerata.engine.json_value import exact
-from cerata.engine.storage import refused
 from cerata.retrieval.chunking import Passage, split_passages
 
 from ..batch.attempts import attempted
@@ -30,16 +30,15 @@ from ..batch.session import WriteSession
 from ..batch.text_dates import with_text_dates
 from ..embeddings.drafts import noted, notices_of, text_vectors, with_vectors
 from ..frames.drafts import frame_draft
-from ..frames.replacement import frames_of_uri
 from ..frames.stored import find_stored
+from ..frames.versions import frames_of_uri
 from ..snapshot.snapshot import Snapshot
 from ..values.arguments import DOCUMENT_KIND, SOURCE_HASH, SPAN, TABLE_HEADER, content_hash
 from ..values.frames import Frame, Receipt, Stored
+from .discovery import file_uri, find_unchanged, is_read_as_text, short_names, source_hash
 from .formats.document import NAME_SIZE_MAX, Document, some_text
 from .formats.plain import markdown_sections
 from .formats.registry import SIZE_MAX, extract
-from .names import short_names
-from .unchanged import file_uri, find_unchanged, is_read_as_text, source_hash
 
 DateSearch: TypeAlias = Literal["none", "of write", "of created"]
 """The dates to find in passages: none; also relative dates, which count from the write or from

@@ -25,7 +25,7 @@ from cerata.engine.packs import Role
 from cerata.engine.plain_value import PlainValue, plain_fields
 
 from ..batch.session import WriteSession
-from .discovery import FoundFiles
+from .discovery import FoundFiles, file_uri, find_unchanged, short_names, source_hash
 from .document import (
     EMBED_LIMIT,
     Ingest,
@@ -34,11 +34,8 @@ from .document import (
     read_file,
     unembedded_line,
 )
-from .formats.document import is_blank
-from .formats.flaws import Flaw, parts_with
+from .formats.document import Flaw, is_blank, parts_with
 from .formats.registry import extract
-from .names import short_names
-from .unchanged import file_uri, find_unchanged, source_hash
 
 Outcome: TypeAlias = Literal["added", "replaced", "unchanged", "empty", "skipped"]
 

@@ -8,13 +8,15 @@ Leaves out the lines (`line_blocks`) and the place for the batches (`importing`)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import msgspec
 
 from cerata.engine.codec import Batch, WireEvent
-from cerata.engine.errors import Unsupported
-from cerata.engine.events import EventHeader
+from cerata.engine.draft_validation import check_key, check_scope
+from cerata.engine.errors import InvalidInput, Unsupported
+from cerata.engine.events import UNDECODABLE, EventHeader, Payload, Scope
 from cerata.engine.format.page import READ_FEATURES
 from cerata.engine.integrity import HASH_SIZE, SALT_SIZE, chain_start, chain_through
 from cerata.engine.limits import (
@@ -24,7 +26,7 @@ from cerata.engine.limits import (
     NAME_SIZE_MAX,
     RECORDED_MAX,
 )
-from cerata.engine.reader import leaves_of
+from cerata.engine.segments.reader import leaves_of
 
 from .event_lines import (
     FORMAT,
@@ -37,7 +39,6 @@ from .event_lines import (
     Parts,
 )
 from .line_blocks import LineBlocks, refusal
-from .payloads import check_payload
 
 LOG_ID_SIZE: Final = 16
 _SEQ_MAX: Final = 2**63 - 1
@@ -267,3 +268,49 @@ def _start(line: LogLine) -> Start:
     if not 1 <= before.seq < _SEQ_MAX:
         raise refusal(1, "before.seq is out of range")
     return Start(log_id, line.created, before.seq, hash_of("before.chain", before.chain, 1))
+
+
+# --- Payloads of lines: the checks that the chain hash does not replace, and their scope ----------
+
+
+_PAYLOAD: Final = msgspec.msgpack.Decoder(Payload[msgspec.Raw])
+
+
+def scope_of(payload: bytes) -> Scope:
+    """Return the scope of a checked payload."""
+    return _PAYLOAD.decode(payload).scope
+
+
+def check_payload(payload: bytes, number: int) -> None:
+    """Refuse a payload that no writer makes: the chain covers its bytes, not their meaning.
+
+    Raises:
+        InvalidInput: with the number of its line.
+    """
+    try:
+        envelope = _PAYLOAD.decode(payload)
+    except UNDECODABLE as error:
+        raise refusal(number, f"The payload cannot be decoded: {error}") from error
+    scope = envelope.scope
+    if len(scope) == 1 and scope[0][0] == "tenant" and envelope.key is None:
+        # Most payloads: the decoder has checked the types.
+        return
+    try:
+        check_scope(scope)
+        if envelope.key is not None:
+            check_key(envelope.key)
+    except InvalidInput as error:
+        raise refusal(number, error.what) from error
+
+
+# --- The counts of an import of events, which its parts add to ------------------------------------
+
+
+@dataclass(slots=True)
+class Counts:
+    """The counts of an import so far; see `importing.ImportedEvents`."""
+
+    added: int = 0
+    known: int = 0
+    erased: int = 0
+    skipped: dict[str, int] = field(default_factory=dict[str, int])

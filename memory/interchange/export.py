@@ -19,7 +19,7 @@ from cerata.engine.events import UNDECODABLE, EventHeader, Payload, is_known
 from cerata.engine.instants import to_datetime
 from cerata.engine.integrity import Tree, chain_through
 from cerata.engine.plain_value import PlainValue
-from cerata.engine.reader import leaves_of
+from cerata.engine.segments.reader import leaves_of
 from cerata.engine.unreadable import COPY_BEFORE_DAMAGE, stopped, whole_batches
 
 from .event_lines import (
@@ -35,12 +35,12 @@ from .event_lines import (
     Parts,
     Point,
 )
-from .json_check import nests_deeply
+from .line_blocks import nests_deeply
 
 if TYPE_CHECKING:
     from cerata.engine.codec import Batch, WireEvent
     from cerata.engine.log import Log
-    from cerata.engine.reader import Snapshot
+    from cerata.engine.segments.reader import Snapshot
 
 ExportProgress: TypeAlias = Callable[[int, int], None]
 """Called with the count of exported events, and how many there are to export."""

@@ -13,17 +13,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from cerata.engine.errors import Conflict, Diverged, InvalidInput, NotFound, Refused, Unsupported
-from cerata.engine.loading import loading
+from cerata.engine.late import loading
+from cerata.engine.log_file.writer import Origin
 from cerata.engine.packs import Role
 from cerata.engine.plain_value import PlainValue
 from cerata.engine.words import counted
-from cerata.engine.writer import Origin
 from cerata.projections.columnar.scopes import admits
 
-from .counts import Counts
-from .event_batches import EventBatches, ReadBatch
+from .event_batches import Counts, EventBatches, ReadBatch, scope_of
 from .line_blocks import refusal
-from .payloads import scope_of
 
 if TYPE_CHECKING:
     from cerata.engine.codec import Batch

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import stat
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,12 +18,11 @@ from typing import IO, Any, Final, TypeAlias, cast
 import zstandard
 
 from cerata.engine.arguments import wrong_type
+from cerata.engine.disk.storage import refused
 from cerata.engine.errors import Conflict, InvalidInput, NotFound
 from cerata.engine.open import path_name
-from cerata.engine.storage import refused
 
 from ..ingest.document import open_regular
-from .made_files import create_made_file
 
 COMPRESSED: Final = ".zst"
 _WINDOW_SIZE_MAX: Final = 128 << 20
@@ -212,3 +212,41 @@ def _file_of(file: object, method: str) -> IO[bytes]:
 
 def _taken(name: str) -> Conflict:
     return Conflict(f"{name} exists already", remedy="Pass the name of a new file.")
+
+
+# --- Files that are made from a memory: only readers of the memory can read them ------------------
+#
+# Copies of a memory get their mode from the storage (`cerata.engine.log_file.create`).
+
+
+_OWNER_ONLY = 0o600
+_READ_AND_WRITE = 0o666
+
+
+def create_made_file(path: Path, memory: str | None) -> IO[bytes]:
+    """Create a file with the mode of a memory; an existing file raises `FileExistsError`.
+
+    No other user can open the file before it has its mode. Without a memory on the disk only the
+    owner can read it.
+
+    Args:
+        path: The file to create.
+        memory: The path of the memory; None for a memory without a file.
+    """
+    mode = _OWNER_ONLY if memory is None else _mode_of(memory)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    file = os.fdopen(os.open(path, flags, mode & _OWNER_ONLY), "wb")
+    try:
+        # The mask of the process may have taken bits; those of the group and the world are missing.
+        os.fchmod(file.fileno(), mode)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def _mode_of(memory: str) -> int:
+    try:
+        return stat.S_IMODE(os.stat(memory).st_mode) & _READ_AND_WRITE
+    except OSError:
+        return _OWNER_ONLY

@@ -38,11 +38,11 @@ from cerata.engine.events import (
 )
 from cerata.engine.limits import BATCH_EVENTS_MAX
 from cerata.engine.packs import Owned, of_packs
-from cerata.engine.reader import wire_event
+from cerata.engine.segments.reader import wire_event
 from cerata.projections.columnar.scopes import admits, tenant_key
 
 from ..batch.transaction import block_of
-from ..facts.evidence import quoted
+from ..facts.drafts import quoted
 from ..values.arguments import full_scope
 from ..values.moved_references import attachments_in, moved_body, with_moved_ids
 from ..values.owners import owners_of_frame, table
@@ -51,7 +51,7 @@ from .event_lines import DIALECT
 
 if TYPE_CHECKING:
     from ..batch.session import WriteSession
-    from .counts import Counts
+    from .event_batches import Counts
 
 
 @of_packs

@@ -1,6 +1,6 @@
 """Writing links: the calls that link facts, and that remove links.
 
-Owns the events of each call. Leaves out the checks (`batch.link_rules`) and the consequences of
+Owns the events of each call. Leaves out the checks (`batch.fact_rules`) and the consequences of
 links (`cerata.projections.links.labelling`).
 """
 
@@ -20,14 +20,14 @@ from ..values.frames import Frame, Receipt, frame_id
 if TYPE_CHECKING:
     from ..snapshot.snapshot import Snapshot
     from ..values import facts as fact_values
-    from ..values import links as link_values
+    from ..values import graph as link_values
     from ..values.facts import FactId
-    from ..values.links import Link, LinkId, LinkKindName, Target
+    from ..values.graph import Link, LinkId, LinkKindName, Target
     from . import reads as link_reads
     from .reads import Endpoint
 else:
     fact_values = late("cerata.memory.values.facts")
-    link_values = late("cerata.memory.values.links")
+    link_values = late("cerata.memory.values.graph")
     link_reads = late("cerata.memory.links.reads")
 
 

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from ..snapshot import fact_conversion
     from ..snapshot.snapshot import Snapshot
     from ..values import facts as fact_values
-    from ..values import links as link_values
-    from ..values.links import Link, LinkId, LinkKindName, Target
+    from ..values import graph as link_values
+    from ..values.graph import Link, LinkId, LinkKindName, Target
 else:
     times = late("cerata.projections.columnar.times")
     fact_conversion = late("cerata.memory.snapshot.fact_conversion")
     fact_values = late("cerata.memory.values.facts")
-    link_values = late("cerata.memory.values.links")
+    link_values = late("cerata.memory.values.graph")
 
 
 class LinkReads(Reader):

@@ -15,14 +15,14 @@ from cerata.engine.errors import InvalidInput, number_text
 from cerata.engine.plain_value import PlainValue
 from cerata.engine.unreadable import event_place, readable
 from cerata.projections.facts.objects import Standing
-from cerata.projections.links.columns import ATTACKING, REQUIRING, LinkKind
 from cerata.projections.links.labelling import Joined
+from cerata.projections.links.reader import ATTACKING, REQUIRING, LinkKind
 from cerata.retrieval.context.imitation import on_one_line
 
 from ..snapshot.snapshot import Snapshot
 from ..values.acts import Act
 from ..values.facts import Fact, FactEvidence, FactId, fact_id
-from ..values.links import Link
+from ..values.graph import Link
 from .reads import to_link
 
 DEPTH_MAX: Final = 64

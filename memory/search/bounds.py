@@ -20,7 +20,7 @@ from cerata.retrieval.ranking.fusion import Fused, LaneRanking, boost_of
 from .space_lane import SpaceLane
 
 if TYPE_CHECKING:
-    from .fusion import Fusion
+    from .rankings import Fusion
     from .request import SearchRequest
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from cerata.engine.errors import InvalidInput, Unsupported
 from cerata.engine.late import late
-from cerata.projections.fulltext.best_rows import SCORE_DECIMALS
+from cerata.projections.fulltext.scoring import SCORE_DECIMALS
 from cerata.retrieval.ranking.fusion import OF_VECTORS, LaneRanking, Shares, step_of
 from cerata.retrieval.ranking.relevance import BY_WORDS
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from cerata.projections.fulltext.query import Query
     from cerata.retrieval import speaker_names
     from cerata.retrieval import token_weights as question_weights
+    from cerata.retrieval.embedders import built_in
     from cerata.retrieval.embedders import embedder as embedders
-    from cerata.retrieval.embedders import members
     from cerata.retrieval.embedders import trust as trusting
     from cerata.retrieval.embedders.embedder import TokenEmbedder
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from .vector_lane import VectorLane
 else:
     embedders = late("cerata.retrieval.embedders.embedder")
-    members = late("cerata.retrieval.embedders.members")
+    built_in = late("cerata.retrieval.embedders.built_in")
     trusting = late("cerata.retrieval.embedders.trust")
     speaker_names = late("cerata.retrieval.speaker_names")
     question_weights = late("cerata.retrieval.token_weights")
@@ -293,7 +293,7 @@ def _vector_trust_of(
     if embedder is None or not request.text or space not in (None, embedder.identity.space):
         return VectorTrust()
     trust = trusting.trust_of(embedder, request.text)
-    weight = members.vector_weight_of(embedder)
+    weight = built_in.vector_weight_of(embedder)
     if trust.trust < trust.alone:
         missing = max(0.0, 1.0 - 2.0 * text.best_share / BY_WORDS.clear)
         least = round(trust.alone * missing, SCORE_DECIMALS)

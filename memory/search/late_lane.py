@@ -6,7 +6,7 @@ Owns the token vectors of frames in a snapshot. Leaves out their comparison
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, cast
 
@@ -15,33 +15,33 @@ import numpy as np
 from cerata.projections.fulltext.bm25 import SCORE_DECIMALS
 from cerata.projections.vectors.columns import Key, matrix_of
 from cerata.projections.vectors.maxsim import (
+    SHARES,
     TOKEN_SCALE,
     Tokens,
+    beside,
     best_matches,
     compares_all,
-    pooled_query,
-)
-from cerata.projections.vectors.token_window import (
-    SHARES,
-    beside,
     evidence_of,
+    pooled_query,
+    token_candidates,
     token_question,
     total_weight,
     window_scores,
 )
+from cerata.replay.vector_store import NO_VECTOR
 from cerata.retrieval.ranking.fusion import LaneRanking, Shares
 
 from ..values.explanation import TokenShare
 from ..values.token_vectors import checked_weights, token_matrix
 from .space_lane import SpaceLane, key_for, key_of_frame, pending_vectors
-from .token_rows import TokenRows
 
 if TYPE_CHECKING:
-    from cerata.projections.columnar.columns import F64, I64, Mask
+    from cerata.projections.columnar.columns import F64, I32, I64, Mask
     from cerata.projections.columnar.turn_order import TurnOrder
 
     from ..snapshot.snapshot import Snapshot
     from ..values.vectors import Vector, Vectors
+
 
 QuestionTokens: TypeAlias = Sequence[str]
 """The text of each token of a question."""
@@ -54,7 +54,7 @@ class LateLane(SpaceLane):
     """A question's token vectors and their space in a snapshot.
 
     Scores are the means of the best cosines by weight, with the evidence of neighbouring turns
-    (`cerata.projections.vectors.token_window`). A frame without evidence is not found. Every
+    (`cerata.projections.vectors.maxsim`). A frame without evidence is not found. Every
     returned score is exact, for any filter.
 
     Cost of a search: the signs of all frames, and the token vectors of at most 16,384 frames and of
@@ -245,3 +245,68 @@ def tokens_at(snapshot: Snapshot, key: Key, frames: Sequence[int]) -> dict[int, 
 
 def _tokens_in(data: bytes, key: Key) -> Tokens:
     return cast("Tokens", matrix_of(data, key))
+
+
+# --- The token vectors of a snapshot's frames, by the row of the ranking --------------------------
+
+
+class TokenRows:
+    """The token vectors in a space; rows are those of the snapshot's layers, end to end."""
+
+    def __init__(self, snapshot: Snapshot, key: Key) -> None:
+        layers = snapshot.layers
+        base = layers.base
+        pending = pending_vectors(snapshot, key)
+        self._drafts: Final[dict[int, Tokens]] = {
+            row: cast("Tokens", matrix_of(data, key))
+            for frame, data in pending.items()
+            if (row := layers.rank_row(frame)) is not None
+        }
+        self._space = snapshot.vectors.find(key, snapshot.basis)
+        self._by_row = np.full(base.rows, NO_VECTOR)
+        if self._space is not None:
+            self._stored = snapshot.stored_tokens(self._space)
+            self._by_row = self._stored.by_frame_row(self._space, base.frames, base.rows, base.n)
+        self._is_draft = np.zeros(sum(layer.rows for layer in layers.all), np.bool_)
+        self._is_draft[[*self._drafts]] = True
+        has = self._is_draft.copy()
+        has[: base.rows] |= self._by_row != NO_VECTOR
+        self.has: Final = has
+        """The rows with token vectors."""
+
+    def read(self, rows: I64) -> Iterator[Tokens]:
+        """Return the token vectors of rows that have them, in order. Raises `Corrupt`."""
+        drafts = self._drafts
+        if not drafts:
+            return self._stored_rows(rows)
+        stored = self._stored_rows(rows[~self._is_draft[rows]])
+        return (drafts[row] if row in drafts else next(stored) for row in rows.tolist())
+
+    def _stored_rows(self, rows: I64) -> Iterator[Tokens]:
+        if self._space is None or not len(rows):
+            return iter(())
+        return self._stored.rows(self._space, self._by_row[rows])
+
+    def candidates(self, rows: I64, pooled: I32, k: int) -> I64:
+        """Return the rows to compare, ascending: by their signs, and those of drafts in any case.
+
+        Args:
+            rows: Rows with token vectors, ascending; (n,).
+            pooled: The sum of the question's token vectors; (dimension,).
+            k: The number of results.
+        """
+        space = self._space
+        if space is None:
+            return rows
+        is_stored = ~self._is_draft[rows]
+        stored = rows[is_stored]
+        of_space = self._by_row[stored]
+        # A mask, since a sort of many rows takes longer than their comparison.
+        is_asked = np.zeros(len(space.seqs), np.bool_)
+        is_asked[of_space] = True
+        chosen = token_candidates(space, np.flatnonzero(is_asked), pooled, k)
+        is_chosen = np.zeros(len(space.seqs), np.bool_)
+        is_chosen[chosen] = True
+        is_kept = ~is_stored
+        is_kept[is_stored] = is_chosen[of_space]
+        return rows[is_kept]

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from cerata.projections.vectors.maxsim import Tokens
     from cerata.retrieval.context import packing, policies
     from cerata.retrieval.context.policies import ContextPolicy
-    from cerata.retrieval.ranking import profiles
+    from cerata.retrieval.ranking import profile as profiles
     from cerata.retrieval.ranking.profile import Profile
     from cerata.retrieval.ranking.relevance import Floor
 
@@ -67,7 +67,7 @@ else:
     filters = late("cerata.projections.frames.filters")
     packing = late("cerata.retrieval.context.packing")
     policies = late("cerata.retrieval.context.policies")
-    profiles = late("cerata.retrieval.ranking.profiles")
+    profiles = late("cerata.retrieval.ranking.profile")
     recalls = late("cerata.memory.search.recall")
     requests = late("cerata.memory.search.request")
     searches = late("cerata.memory.search.search")

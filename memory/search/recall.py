@@ -41,16 +41,16 @@ if TYPE_CHECKING:
     from cerata.projections.columnar.columns import Mask
     from cerata.retrieval.ranking.relevance import Floor
 
-    from ..facts import contradictions
-    from ..frames import conversation
+    from ..facts import corrections
+    from ..frames import timeline
     from ..values import vectors as vector_values
     from ..values.vectors import Vector, Vectors
     from .request import SearchRequest
     from .result import SearchResult
 else:
-    conversation = late("cerata.memory.frames.conversation")
+    timeline = late("cerata.memory.frames.timeline")
     vector_values = late("cerata.memory.values.vectors")
-    contradictions = late("cerata.memory.facts.contradictions")
+    corrections = late("cerata.memory.facts.corrections")
 
 
 _TOKENS_A_FACT: Final = 150
@@ -98,7 +98,7 @@ def context_of(result: SearchResult, recall: RecallOptions) -> Context:
         close += len(fact_hits)
     against: Mapping[int, Sequence[int]] = {}
     if fact_hits:
-        against = contradictions.contradicted(snapshot, [hit.fact for hit in fact_hits])
+        against = corrections.contradicted(snapshot, [hit.fact for hit in fact_hits])
     read = FrameEntries(result, frames, options.policy).entry
     candidates: list[Candidate] = [
         *(
@@ -157,12 +157,12 @@ def _with_neighbours(result: SearchResult, frames: list[int], count: int) -> lis
     snapshot = result.snapshot
     memories = result.request.searched_in(snapshot.layers)
     may_show = end_to_end(both(_admitted(result), memories))
-    chunks_of = conversation.chunks_once(snapshot)
+    chunks_of = timeline.chunks_once(snapshot)
     order: dict[int, None] = {}
     results = set(frames)
     for frame in frames:
         order[frame] = None
-        around = conversation.neighbours_of(snapshot, frame, count, count, chunks_of)
+        around = timeline.neighbours_of(snapshot, frame, count, count, chunks_of)
         beside = snapshot.layers.among(around, may_show)
         order.update((number, None) for number in beside if number not in results)
     return [*order]

@@ -21,8 +21,7 @@ from cerata.engine.unreadable import exactly
 from cerata.retrieval.chunking import Chunking
 from cerata.retrieval.context.packing import ContextOptions
 from cerata.retrieval.context.policies import ContextPolicy, policy_of
-from cerata.retrieval.ranking.profile import Profile, unknown
-from cerata.retrieval.ranking.profiles import profile_of
+from cerata.retrieval.ranking.profile import Profile, profile_of, unknown
 from cerata.retrieval.ranking.relevance import Floor
 
 from ..snapshot.reader import Reader, snapshot_of

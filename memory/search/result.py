@@ -27,7 +27,7 @@ from .lanes import Lane, embedded_text
 from .reranking import ByTokens, Reranking
 
 if TYPE_CHECKING:
-    from cerata.engine.lineage import Identity
+    from cerata.engine.log_file.lineage import Identity
     from cerata.projections.columnar.scopes import Reach
     from cerata.projections.fulltext import bm25
     from cerata.projections.fulltext.bm25 import WordScore
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from ..values.vector_trust import VectorTrust
     from . import left_out as left_out_frames
     from . import vector_lane
-    from .fusion import Fusion
     from .late_lane import LateLane
     from .pages import Block
+    from .rankings import Fusion
     from .request import SearchRequest
     from .signals import Signals
     from .vector_lane import VectorLane
@@ -61,7 +61,7 @@ else:
 class SearchResult:
     """The result of each step of a search; `cerata.memory.search.search` has the steps.
 
-    - ``fusion`` has the lanes that ran, their weights, and the signals.
+    - ``rankings`` has the lanes that ran, their weights, and the signals.
     - ``fused`` has boosted scores, before reranking; ``order`` follows it, best first.
     - ``best`` is the requested page of ``order``, or of the best hits of each group; ``grouped``
       has the further hits of these groups, by the id of the best. If ``regrouped`` is not None, it

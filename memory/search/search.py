@@ -33,10 +33,9 @@ from cerata.retrieval.ranking.fusion import (
 
 from ..values.frames import Hit
 from .bounds import Bounds
-from .fusion import Fusion
 from .lanes import running_lanes
 from .pages import LANE_HITS, Block, blocks_of, groups_of
-from .rankings import RankedLanes
+from .rankings import Fusion, RankedLanes
 from .reranking import reranking_of
 from .result import SearchResult
 from .signals import signals_of

@@ -8,6 +8,7 @@ their sum (`cerata.retrieval.ranking.signals`), and the analysis of a question
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -20,14 +21,14 @@ from cerata.projections.columnar.names import NO_NAME as NO_ROLE
 from cerata.projections.columnar.turn_order import NO_ROW, TurnOrder
 from cerata.projections.fulltext.analyzer import terms
 from cerata.projections.fulltext.marks import Mark
-from cerata.retrieval.proper_nouns import proper_nouns
 from cerata.retrieval.question_analysis import QuestionAnalysis, analysis_of
 from cerata.retrieval.ranking.signals import SIGNALS, Candidates, signals_asked, sum_of, values_of
+from cerata.retrieval.word_kinds import proper_nouns
 
 if TYPE_CHECKING:
     from cerata.projections.columnar.columns import F64, I64, U32, Mask
     from cerata.retrieval import base_level_activation as activation
-    from cerata.retrieval import source_files, speaker_names
+    from cerata.retrieval import speaker_names
 
     from ..snapshot.basis_columns import BasisColumns
     from ..snapshot.snapshot import Snapshot
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from .request import SearchRequest
 else:
     explanations = late("cerata.memory.values.explanation")
-    source_files = late("cerata.retrieval.source_files")
     speaker_names = late("cerata.retrieval.speaker_names")
     activation = late("cerata.retrieval.base_level_activation")
 
@@ -165,7 +165,7 @@ class Signals(msgspec.Struct, frozen=True, dict=True):
             codes, at = layer.frames.uri_codes(of_layer)
             # The chunks of a file share its URI.
             for code in set(codes.tolist()):
-                if source_files.is_test_file(layer.frames.uri(code)):
+                if is_test_file(layer.frames.uri(code)):
                     are_tests[places[at[codes == code]]] = True
         return are_tests
 
@@ -242,3 +242,27 @@ def signals_of(snapshot: Snapshot, request: SearchRequest) -> Signals | None:
         for name in _OF_DIALOGUE.intersection(weights):
             weights[name] *= OF_SHORT_TURNS / mean
     return Signals(snapshot, request.text, analysis_of(request.text, lambda: snapshot.now), weights)
+
+
+# --- Files of source code by their names: which files hold tests ----------------------------------
+#
+# The names are those that test runners collect: pytest and unittest (Python), Go, JUnit, RSpec,
+# Jest. Pure.
+
+
+_TESTS: Final = re.compile(
+    r"(?:^|[/\\:])(?:"
+    r"(?:tests?|testing|__tests__|spec)[/\\]"
+    r"|(?:test_[^/\\]*|conftest|[^/\\]+[._-](?:tests?|spec)|[^/\\]*[a-z0-9](?:Test|Tests|Spec))"
+    r"\.\w+(?:$|[?#])"
+    r")"
+)
+
+
+def is_test_file(uri: str) -> bool:
+    """Return whether a URI or path is of a file of tests, by its folders and its name.
+
+    >>> [is_test_file(path) for path in ("lib/test/test_heapq.py", "src/heapq.py", "a/latest/b.py")]
+    [True, False, False]
+    """
+    return _TESTS.search(uri) is not None

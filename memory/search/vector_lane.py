@@ -15,24 +15,25 @@ import numpy as np
 
 from cerata.engine.errors import InvalidInput
 from cerata.projections.fulltext.bm25 import SCORE_DECIMALS
-from cerata.projections.vectors.columns import Matrix, matrix_of
+from cerata.projections.vectors.columns import Key, Matrix, matrix_of
 from cerata.projections.vectors.nearest import (
     ALL_ROWS_MAX,
     Metric,
     Nearest,
     Propose,
     QueryVector,
+    around,
     exact_scores,
     lengths_of,
+    means,
     nearest,
 )
-from cerata.projections.vectors.vector_window import around, means
+from cerata.replay.vector_store import NO_VECTOR
 from cerata.retrieval.embedders.identity import metric_of
 from cerata.retrieval.ranking.fusion import LaneRanking, Shares
 
 from ..values.vectors import Vector, numbers_of
 from .space_lane import SpaceLane, key_for, key_of_frame, pending_vectors
-from .vector_rows import VectorRows, vector_rows
 
 if TYPE_CHECKING:
     from cerata.projections.columnar.columns import F64, I64, Mask
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from cerata.projections.vectors.reader import Space
 
     from ..snapshot.snapshot import Snapshot
+
 
 APPROXIMATE: Final = "vectors (hnsw)"
 """The name of the lane in a result if a graph proposed the compared vectors."""
@@ -53,7 +55,7 @@ class VectorLane(SpaceLane):
     """A question's vector and its space in a snapshot.
 
     Scores are cosines, of a turn the mean of its cosine and those of the turns beside it
-    (`cerata.projections.vectors.vector_window`). With ``is_alone``, for a search by vectors alone,
+    (`cerata.projections.vectors.nearest`). With ``is_alone``, for a search by vectors alone,
     a score is the frame's own, and inner products if the space's metric is that. Cost of a search:
     the signs of all vectors, and the numbers of at most 2,048 vectors.
     """
@@ -310,3 +312,88 @@ def _checked(vector: Vector) -> QueryVector:
 
 
 _REMEDY = "Give the query's embedding: finite numbers, one for each dimension."
+
+
+# --- The vectors of a snapshot's frames, by the row of the ranking --------------------------------
+
+
+def vector_rows(snapshot: Snapshot, key: Key) -> VectorRows:
+    """Return the vectors in a space, which all questions to a state share."""
+    prepared = snapshot.layers.columns.prepared
+    # A state that lacks vectors is that of one search; an open transaction has a basis of its own.
+    rows: VectorRows | None = prepared.get(key) if snapshot.has_all_vectors else None
+    if rows is None:
+        rows = VectorRows(snapshot, key)
+        if snapshot.has_all_vectors:
+            prepared[key] = rows
+    elif rows.space is not None:
+        # The store of the numbers has a cache of its own, which may have been dropped.
+        rows.stored = snapshot.stored_vectors(rows.space)
+    return rows
+
+
+class VectorRows:
+    """The vectors in a space; rows are those of the snapshot's layers, end to end."""
+
+    def __init__(self, snapshot: Snapshot, key: Key) -> None:
+        layers = snapshot.layers
+        base = layers.base
+        self._key = key
+        self._drafts: Final[dict[int, bytes]] = {
+            row: data
+            for frame, data in pending_vectors(snapshot, key).items()
+            if (row := layers.rank_row(frame)) is not None
+        }
+        self.space: Final = snapshot.vectors.find(key, snapshot.basis)
+        """The vectors of the log; None without any."""
+        by_row = np.full(base.rows, NO_VECTOR)
+        if self.space is not None:
+            self.stored = snapshot.stored_vectors(self.space)
+            """The numbers of the log's vectors, if there are any."""
+            by_row = self.stored.by_frame_row(self.space, base.frames, base.rows, base.n)
+        lacking = [np.full(layer.rows, NO_VECTOR) for layer in layers.all[1:]]
+        self._by_row = np.concatenate([by_row, *lacking]) if lacking else by_row
+        has = self._by_row != NO_VECTOR
+        has[[*self._drafts]] = True
+        self.has: Final = has
+        """The rows with a vector."""
+        self._last_mask: tuple[Mask | None, bool] = None, False
+
+    def has_any(self, mask: Mask) -> bool:
+        """Return whether a row of a read-only mask has a vector; the last answer is kept."""
+        last, has_any = self._last_mask
+        if last is not mask:
+            has_any = bool((self.has & mask).any())
+            self._last_mask = mask, has_any
+        return has_any
+
+    def read(self, rows: I64) -> tuple[Matrix, F64]:
+        """Return the vectors of rows that have them, (n, dimension), and their lengths, (n,).
+
+        Raises:
+            Corrupt: a vector is damaged.
+        """
+        if not self._drafts:
+            return self._of_log(rows)
+        matrix = np.empty((len(rows), self._key[2]), matrix_of(b"", self._key).dtype)
+        lengths = np.empty(len(rows))
+        is_draft = np.isin(rows, [*self._drafts])
+        stored = np.flatnonzero(~is_draft)
+        matrix[stored], lengths[stored] = self._of_log(rows[stored])
+        for place in np.flatnonzero(is_draft).tolist():
+            vector = matrix_of(self._drafts[int(rows[place])], self._key)
+            matrix[place], lengths[place] = vector[0], lengths_of(vector)[0]
+        return matrix, lengths
+
+    def _of_log(self, rows: I64) -> tuple[Matrix, F64]:
+        """Return the same of rows that have their vectors in the log; read-only if not copied."""
+        if self.space is None:
+            return matrix_of(b"", self._key), np.empty(0)
+        of_space = self._by_row[rows]
+        if bool((of_space[1:] > of_space[:-1]).all()):
+            return self.stored.rows(self.space, of_space)
+        # The store reads rows that ascend: a later event may have embedded an older frame.
+        order = np.argsort(of_space)
+        vectors, lengths = self.stored.rows(self.space, of_space[order])
+        places = np.argsort(order)
+        return vectors[places], lengths[places]

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from cerata.engine.columnar_events import ColumnarEvents
-from cerata.engine.content_hashes import content_hash_of
 from cerata.engine.errors import Corrupt
 from cerata.engine.events import (
     Attachment,
@@ -26,9 +24,11 @@ from cerata.engine.events import (
     UnknownBody,
     chosen,
 )
-from cerata.engine.horizon import content_pruned
 from cerata.engine.json_value import shown_id
 from cerata.engine.late import late
+from cerata.engine.log_file.horizon import content_pruned
+from cerata.engine.salted_hashes import content_hash_of
+from cerata.engine.segments.columnar_events import ColumnarEvents
 from cerata.engine.unreadable import UNREADABLE, frame_place, readable
 from cerata.projections.columnar.times import to_datetime
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from cerata.projections.frames.reader import Frames
     from cerata.projections.fulltext.bm25 import FulltextView
     from cerata.projections.fulltext.turns.turn_lengths import TurnLengths
-    from cerata.projections.rows.embedders import Used
+    from cerata.projections.rows.built_in import Used
     from cerata.replay.fold import Fold
 
     from . import basis_columns

@@ -44,12 +44,13 @@ if TYPE_CHECKING:
     from cerata.projections.frames.reader import Closing, FrameRow
     from cerata.projections.fulltext.bm25 import FulltextView
 
-    from . import basis_columns, pending_turns
+    from . import basis_columns
+    from . import pending as pending_turns
     from .basis_columns import BasisColumns
     from .pending import PendingEvent, PendingEvents
 else:
     basis_columns = late("cerata.memory.snapshot.basis_columns")
-    pending_turns = late("cerata.memory.snapshot.pending_turns")
+    pending_turns = late("cerata.memory.snapshot.pending")
 
 
 _ROWS_TOGETHER: Final = 256

@@ -8,11 +8,12 @@ drafts close frames by the rule of the fold. A later read folds the drafts since
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import msgspec
+import numpy as np
 
 from cerata.engine.codec import kind_of
 from cerata.engine.events import (
@@ -30,16 +31,18 @@ from cerata.engine.events import (
     lifted_by,
     once,
 )
+from cerata.projections.columnar.turn_order import NO_CONVERSATION
 from cerata.projections.facts.projection import FactsProjection
 from cerata.projections.facts.text_projection import FactText, FactTextProjection
-from cerata.projections.frames.closing_rule import StatedKind, frames_closed
 from cerata.projections.frames.columns import ClosingKind, FrameAnomaly
-from cerata.projections.frames.projection import FramesProjection
+from cerata.projections.frames.conversations import Name, name_of
+from cerata.projections.frames.projection import FramesProjection, StatedKind, frames_closed
 from cerata.projections.frames.reader import Closing, Frames
 from cerata.projections.fulltext.projection import FulltextProjection
 from cerata.projections.links.projection import LinksProjection
 
 if TYPE_CHECKING:
+    from cerata.projections.columnar.columns import I64
     from cerata.projections.core.projection import Forkable, Readable, Readers, ReaderType
     from cerata.projections.facts.history import Facts
     from cerata.projections.fulltext.bm25 import Fulltext
@@ -319,3 +322,28 @@ class PendingBuilder:
         if frame in self._closings or frame < 0:
             return self._closings.get(frame)
         return self._base.frames.closing_of(frame, self._base.n)
+
+
+# --- Turns of an open transaction: the conversations that its drafts continue or begin ------------
+
+
+def conversations_with(base: Layer, drafts: Iterable[Draft]) -> I64:
+    """Return the code of the conversation of each frame of the log, then of each draft; (rows,).
+
+    Args:
+        base: The layer of the log.
+        drafts: The drafts that put frames, in order.
+    """
+    # First, since it adds the conversations of the log that `conversation` then finds.
+    logged = base.frames.conversations(base.n)
+    names: dict[Name, int] = {}
+    codes: list[int] = []
+    for draft in drafts:
+        name = name_of(draft.body, draft.scope) if isinstance(draft.body, PutFrame) else None
+        if name is None:
+            codes.append(NO_CONVERSATION)
+            continue
+        code = base.frames.conversation(name)
+        # A new conversation is above every code of the log.
+        codes.append(names.setdefault(name, base.rows + len(names)) if code is None else code)
+    return np.concatenate([logged, np.array(codes, np.int64)])

@@ -10,7 +10,8 @@ import difflib
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from itertools import takewhile
+from typing import TYPE_CHECKING, NamedTuple
 
 from cerata.engine.errors import InvalidInput, NotFound
 from cerata.engine.head import Head
@@ -22,6 +23,9 @@ from ..values.frames import Context, Receipt, end_of
 
 if TYPE_CHECKING:
     from cerata.engine.log import Log
+
+    from .snapshot import Snapshot
+
 
 Point = int | str | date | Receipt | Head | Context
 """The forms of a point of the log, without views."""
@@ -76,3 +80,26 @@ def _tagged(tags: Callable[[], Mapping[str, int]], name: str) -> int | None:
             remedy=f"Did you mean {near[0]!r}? 'cerata time tag' lists them; a time is ISO.",
         )
     return seqs.get(name)
+
+
+# --- Beginnings: the part of the log, and of drafts, that two states share ------------------------
+
+
+class Common(NamedTuple):
+    """The beginning that two states share: events of the log, and drafts after them."""
+
+    basis: int
+    drafts: int
+
+    def has(self, number: int) -> bool:
+        """Return whether an id is the same thing in both states."""
+        return number <= self.basis if number > 0 else -number <= self.drafts
+
+
+def common_beginning(a: Snapshot, b: Snapshot) -> Common:
+    """Return the beginning that two states share; drafts only of one basis."""
+    basis = min(a.basis, b.basis)
+    if a.basis != b.basis:
+        return Common(basis, 0)
+    pairs = zip(a.unsalted_drafts, b.unsalted_drafts, strict=False)
+    return Common(basis, sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs)))

@@ -47,8 +47,8 @@ from ..values.frames import Frame, FrameId, frame_id
 from .store_embedder import StoreEmbedder
 
 if TYPE_CHECKING:
-    from cerata.engine.lineage import Identity
     from cerata.engine.log import Log
+    from cerata.engine.log_file.lineage import Identity
     from cerata.projections.columnar import relative_times
     from cerata.projections.core.projection import Readable, ReaderType
     from cerata.projections.facts import projection as facts_projection
@@ -62,17 +62,15 @@ if TYPE_CHECKING:
     from cerata.projections.links import reader as links_reader
     from cerata.projections.links.labelling import Labelling
     from cerata.projections.links.reader import LinksAt
-    from cerata.projections.rows import access_counts
-    from cerata.projections.rows import embedders as embedder_rows
-    from cerata.projections.rows import tags as rows_tags
-    from cerata.projections.rows.access_counts import Accesses, Counts
-    from cerata.projections.rows.embedders import Used
+    from cerata.projections.rows import built_in
+    from cerata.projections.rows import built_in as embedder_rows
+    from cerata.projections.rows import built_in as rows_tags
+    from cerata.projections.rows.built_in import Accesses, Counts, Used
     from cerata.projections.rows.row_fold import OwnProjection
     from cerata.projections.vectors.columns import Key
     from cerata.projections.vectors.reader import Space, Vectors
     from cerata.replay.fold import Fold
-    from cerata.replay.token_vector_store import StoredTokens
-    from cerata.replay.vector_store import StoredVectors
+    from cerata.replay.vector_store import StoredTokens, StoredVectors
     from cerata.retrieval.embedders.embedder import Embedder
 
     from ..values import acts
@@ -95,9 +93,9 @@ else:
     links_labelling = late("cerata.projections.links.labelling")
     links_projection = late("cerata.projections.links.projection")
     links_reader = late("cerata.projections.links.reader")
-    access_counts = late("cerata.projections.rows.access_counts")
-    embedder_rows = late("cerata.projections.rows.embedders")
-    rows_tags = late("cerata.projections.rows.tags")
+    built_in = late("cerata.projections.rows.built_in")
+    embedder_rows = late("cerata.projections.rows.built_in")
+    rows_tags = late("cerata.projections.rows.built_in")
     acts = late("cerata.memory.values.acts")
     fact_conversion = late("cerata.memory.snapshot.fact_conversion")
     frame_conversion = late("cerata.memory.snapshot.frame_conversion")
@@ -709,7 +707,7 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def _accesses(self) -> Accesses:
-        return self.state(access_counts.Accesses)
+        return self.state(built_in.Accesses)
 
     def tag_rows(self) -> Iterator[tuple[Scope, str, int, int]]:
         """Yield the tags within the scope: scope, name, the seq named, and the tag event's seq."""

@@ -14,7 +14,7 @@ from cerata.engine.errors import Unsupported
 from cerata.engine.late import late
 
 if TYPE_CHECKING:
-    from cerata.projections.rows.embedders import Used
+    from cerata.projections.rows.built_in import Used
     from cerata.retrieval.embedders import built_in
     from cerata.retrieval.embedders.embedder import Embedder
 else:

@@ -10,13 +10,13 @@ from typing import Final, TypeVar
 import msgspec
 
 from cerata.engine.arguments import exact_string, expect_bool, expect_type
-from cerata.engine.content_hashes import CONTENT_HASH_SIZE
 from cerata.engine.draft_validation import check_not_pending, check_pairs, check_scope, check_string
 from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.events import DEFAULT_SCOPE, Draft, JsonValue, PutFrame, Scope, ScopeValue
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.json_value import PendingId, exact, exact_or_fail
 from cerata.engine.limits import NAME_SIZE_MAX, NESTING_MAX, STRING_SIZE_MAX
+from cerata.engine.salted_hashes import CONTENT_HASH_SIZE
 from cerata.projections.columnar.scopes import MISSING, TENANT, Reach, admits, tenant_in
 
 ItemType = TypeVar("ItemType")

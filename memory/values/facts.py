@@ -18,8 +18,13 @@ from cerata.engine.draft_validation import check_not_pending
 from cerata.engine.errors import InvalidInput
 from cerata.engine.json_value import exact
 from cerata.engine.plain_value import PlainValue, plain_fields
-from cerata.projections.columnar.intervals import BEGINNING, ENDLESS, Interval
-from cerata.projections.columnar.times import to_datetime, to_microseconds
+from cerata.projections.columnar.times import (
+    BEGINNING,
+    ENDLESS,
+    Interval,
+    to_datetime,
+    to_microseconds,
+)
 from cerata.projections.facts.objects import ObjectKind, Standing
 
 from .frames import Receipt, id_in

@@ -1,7 +1,7 @@
 """The values that a store returns.
 
 Owns `Receipt`, `Frame`, `Stored`, `Hit`, the timeline's values, `Context` and `FrameId`: frozen,
-typed, and plain through ``to_dict()``. Leaves out facts (`facts`) and links (`links`).
+typed, and plain through ``to_dict()``. Leaves out facts (`facts`) and links (`graph`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cerata.engine.arguments import expect_integer
 from cerata.engine.errors import CerataError, InvalidInput
 from cerata.engine.json_value import exact
 from cerata.engine.late import late
-from cerata.engine.lineage import Identity
+from cerata.engine.log_file.lineage import Identity
 from cerata.engine.plain_value import PlainValue, plain_fields
 from cerata.engine.unreadable import frame_place, readable
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from cerata.projections.columnar.scopes import Reach
     from cerata.projections.frames.timeline import Position
     from cerata.retrieval import tables
-    from cerata.retrieval.context import best_span as best_spans
+    from cerata.retrieval.context import extracts as best_spans
     from cerata.retrieval.context.blocks import ContextItem
     from cerata.retrieval.context.packing import Omission
     from cerata.retrieval.ranking.relevance import Confidence, Floor
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .explanation import Explanation
     from .pending_ids import PendingIds
 else:
-    best_spans = late("cerata.retrieval.context.best_span")
+    best_spans = late("cerata.retrieval.context.extracts")
     tables = late("cerata.retrieval.tables")
 
 _REPR_SIZE: Final = 80

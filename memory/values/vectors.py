@@ -1,6 +1,6 @@
 """Vectors of a caller, as events store them.
 
-Leaves out the check that a space has vectors of one shape (`batch.space_rules`), and searching by
+Leaves out the check that a space has vectors of one shape (`batch.vector_rules`), and searching by
 vectors (`search.vector_lane`).
 """
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from cerata.engine.environment import Environment, SystemClock
+from cerata.engine.disk.environment import Environment, SystemClock
 from cerata.engine.events import (
     AccessFrames,
     Branch,

@@ -10,8 +10,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from cerata.engine.errors import InvalidInput
-from cerata.engine.late import late
-from cerata.engine.loading import loading
+from cerata.engine.late import late, loading
 from cerata.memory.snapshot.reader import Reader, snapshot_of
 from cerata.memory.values.arguments import listed
 

@@ -13,8 +13,22 @@ from cerata.engine.errors import InvalidInput, number_text
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.facts.graph import Direction
 
-from .canvas import Canvas, Form, Point, check_form, fitting, width_of
-from .colours import FAINT, GROUND, INK, PAPER, SOFT, colours_of, ink_on, mixed
+from .canvas import (
+    FAINT,
+    GROUND,
+    INK,
+    PAPER,
+    SOFT,
+    Canvas,
+    Form,
+    Point,
+    check_form,
+    colours_of,
+    fitting,
+    ink_on,
+    mixed,
+    width_of,
+)
 from .ring_layout import Join, Rings, Way, border, places_of, rings_of
 
 ENTITIES_MAX: Final = 150

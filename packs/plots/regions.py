@@ -13,8 +13,7 @@ from cerata.engine.errors import NotFound
 from cerata.memory.snapshot.fact_conversion import spans_of, to_fact
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.values.facts import Fact
-from cerata.projections.columnar.intervals import ENDLESS, Interval
-from cerata.projections.columnar.times import to_microseconds
+from cerata.projections.columnar.times import ENDLESS, Interval, to_microseconds
 from cerata.projections.facts.entity_resolution import Act
 
 _RULING: Final = (Act.PREDICATE, Act.MERGE, Act.SPLIT, Act.END)

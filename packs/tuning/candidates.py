@@ -2,7 +2,7 @@
 
 Owns `Candidates`, for which lanes and signals were read once, so that an order by any weights is a
 sum: exactly the order of a search with a profile of these weights. Leaves out which questions are
-judged (`judgements`, `recalls`) and the learning (`cerata.packs.tuning.learning`).
+judged (`judgements`) and the learning (`cerata.packs.tuning.learning`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,18 +11,19 @@ from typing import Final
 
 import numpy as np
 
+from cerata.engine.integrity import hash_bytes
 from cerata.memory.search.pages import LANE_HITS
 from cerata.memory.search.request import SearchRequest
 from cerata.memory.search.search import run_search
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.columnar.columns import F64, I64, Mask
+from cerata.projections.columnar.times import to_datetime
 from cerata.retrieval.ranking.fusion import OF_FACTS, Shares, fuse, step_of
 from cerata.retrieval.ranking.fusion import candidates_of as ranked_ids
 from cerata.retrieval.ranking.profile import LANES, Profile
 from cerata.retrieval.ranking.signals import SIGNALS
 
-from .learning import JudgedList
-from .metrics import gain, recall
+from .learning import JudgedList, gain, recall
 
 DEPTH: Final = 10
 """Hits of an order that count."""
@@ -168,3 +169,56 @@ def _with_all(profile: Profile) -> Profile:
         importance=0.0,
         signals=dict.fromkeys(SIGNALS, 1.0),
     )
+
+
+# --- Groups: judged questions that belong together, so that all of them are left out at once ------
+#
+# A question tells much about the next question of the same conversation, so weights learned from
+# one look better on the other than on a new conversation.
+
+
+FOLDS_MAX: Final = 10
+"""More groups are joined: each fold costs a fit, and a tenth of the questions is enough to hold."""
+
+_HASH_FOLDS: Final = 5
+
+
+def group_of(snapshot: Snapshot, frame: int) -> str:
+    """Return the default group of a relevant frame: its conversation, else its day."""
+    layers = snapshot.layers
+    turns, row = layers.turns, layers.rank_row(frame)
+    place = -1 if turns is None or row is None else int(turns.places[row])
+    # A frame that is no turn has a place below 0.
+    if turns is not None and place >= 0:
+        first = turns.rows[turns.conversation_at(place)][:1]
+        return f"conversation of #{int(layers.ids_at(first)[0])}"
+    return f"day {to_datetime(layers.created(frame)):%Y-%m-%d}"
+
+
+def folds_of(groups: Sequence[str], queries: Sequence[str]) -> list[int]:
+    """Return the fold of each question, from 0: a group is in a single fold.
+
+    Groups are dealt to at most ten folds, the largest group first, each to the smallest fold. If
+    all questions are of one group, a hash of the query deals them to five folds.
+
+    Args:
+        groups: the group of each question
+        queries: the text of each question
+
+    >>> folds_of(["a", "b", "a"], ["1", "2", "3"])
+    [0, 1, 0]
+    """
+    if len(set(groups)) == 1:
+        groups = [str(_hash(query) % _HASH_FOLDS) for query in queries]
+    sizes = {name: groups.count(name) for name in dict.fromkeys(groups)}
+    counts = [0] * min(len(sizes), FOLDS_MAX)
+    fold_of: dict[str, int] = {}
+    for name in sorted(sizes, key=lambda name: (-sizes[name], name)):
+        fold = counts.index(min(counts))
+        fold_of[name] = fold
+        counts[fold] += sizes[name]
+    return [fold_of[name] for name in groups]
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(hash_bytes(text.encode())[:8], "big")

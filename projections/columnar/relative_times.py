@@ -27,8 +27,8 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from cerata.engine.arguments import wrong_type
 from cerata.engine.errors import InvalidInput
+from cerata.engine.late import loading
 from cerata.engine.limits import TIME_MAX
-from cerata.engine.loading import loading
 
 from .times import to_datetime, to_microseconds
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple, Self, overload
 
-from cerata.engine.columnar_events import ColumnarEvents
 from cerata.engine.errors import Corrupt, Unsupported
 from cerata.engine.events import Erased, EventBody, Scope
+from cerata.engine.segments.columnar_events import ColumnarEvents
 
 from .projection import FoldedEvent
 

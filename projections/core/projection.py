@@ -110,7 +110,7 @@ class Projection(Protocol):
         ...
 
     def digest_at(self, seq: int) -> bytes:
-        """Return the digest at the last complete range (see `ranges`), or at ``seq``."""
+        """Return the digest at the last complete range (see `seal`), or at ``seq``."""
         ...
 
     def check(self) -> None:
@@ -137,7 +137,7 @@ class Projection(Protocol):
         """Return the canonical bytes of the effects of events ``after + 1`` … ``through``.
 
         ``through`` is by default ``seq``. The events must be a range of the layout at ``seq`` (see
-        `ranges`), or those after its last range. The bytes depend on the events alone, never on the
+        `seal`), or those after its last range. The bytes depend on the events alone, never on the
         steps of the fold. Loading the chunks in order restores the state.
         """
         ...

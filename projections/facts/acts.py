@@ -1,7 +1,7 @@
 """The acts on entities and predicates: their table, and its indexes.
 
 Owns look-ups of acts by the names in them, and the checks of acts in a chunk. Leaves out the
-meaning of acts for names (`entity_resolution`, `role_history`).
+meaning of acts for names (`entity_resolution`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,8 +15,7 @@ from ..columnar.hash_index import HashIndex
 from ..columnar.names import NO_NAME
 from ..columnar.scopes import ScopeNames
 from ..columnar.tables import LoadedRows, Table, check_codes
-from .entity_resolution import Act, ActRow, EntityRoles
-from .role_history import RoleHistory
+from .entity_resolution import Act, ActRow, EntityRoles, RoleHistory
 
 _RULING: Final = np.array([Act.PREDICATE, Act.MERGE, Act.SPLIT, Act.END], np.uint8)
 

@@ -1,7 +1,7 @@
 """The columns of facts: births, repeats, evidence, assumptions, closings, and acts.
 
 Owns the effect columns in order of seq, and the derived columns and indexes for lookups. Leaves out
-the choice of effects (`fold`) and queries (`reader`).
+the choice of effects (`projection`) and queries (`reader`).
 """
 
 from collections.abc import Sequence, Sized

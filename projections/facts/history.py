@@ -14,8 +14,8 @@ from cerata.engine.events import Scope
 from ..columnar.columns import I64, U32, U64, rows_up_to, views
 from ..columnar.scopes import Reach
 from .columns import FactColumns
+from .entity_resolution import RolesAt
 from .objects import ObjectKind
-from .role_history import RolesAt
 
 _CACHED_ROLES_MAX: Final = 16
 

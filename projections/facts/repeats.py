@@ -11,8 +11,8 @@ import numpy as np
 
 from cerata.engine.events import AssertFact, PutEntity, Scope
 
-from ..columnar.intervals import ENDLESS
 from ..columnar.scopes import by_name, scope_text
+from ..columnar.times import ENDLESS
 from ..fulltext.analyzer import folded_name
 from .columns import CONFIDENCE_UNIT, FLAG_FROM_RECORDED, FactBirth
 from .entity_resolution import Act

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from ..columnar.intervals import ENDLESS, Interval
+from ..columnar.times import ENDLESS, Interval
 from .objects import ObjectKind
 from .rows import FactRows
 

@@ -28,8 +28,7 @@ from ..columnar.scopes import scope_text
 from ..columnar.strings import Strings
 from ..columnar.turn_order import NO_CONVERSATION
 from ..columnar.typed_values import ValueType, number_key
-from .attributes import METADATA, TRACK, AttributeView
-from .scope_parts import ScopeParts
+from .attributes import METADATA, TRACK, AttributeView, ScopeParts
 
 SESSION_OF_SCOPE: Final = "session_id"
 SESSION: Final = "session"

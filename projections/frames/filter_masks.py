@@ -13,7 +13,7 @@ import numpy as np
 from ..columnar.columns import I64, U32, U64, Mask, gather_ranges
 from ..columnar.names import Names
 from ..columnar.relative_times import RelativeTime
-from ..columnar.string_order import bounds
+from ..columnar.sorted_rows import bounds
 from ..columnar.typed_values import ValueType, number_ranges, time_key
 from .attributes import DATE, ITEM, METADATA, AttributeView, Posting
 from .columns import FrameColumns
@@ -88,7 +88,7 @@ class FilterMasks:
         return mask
 
     def _scoped(self, test: Compared) -> Mask:
-        """Test each distinct scope once: a row of ``scope_parts`` is the code of a scope."""
+        """Test each distinct scope once: a row of ``attributes`` is the code of a scope."""
         parts = self._columns.scope_parts.view()
         passes = np.zeros(len(self._columns.scopes) + 1, np.bool_)
         unprefixed = Compared(test.field[len(_SCOPE) :], test.operator, test.type, test.value)

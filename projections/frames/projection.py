@@ -8,21 +8,20 @@ reading (`reader`).
 
 Rules of the fold, which never fails:
 
-- `closing_rule` has the rule of closings.
+- The rule of closings is below.
 - A reference to an id that is no earlier putFrame, a payload that was erased or has a later
   version, and a number beyond the range of its column (which counts as absent) are anomalies.
 - Event types that are not handled leave no trace, so that a process with more types has the same
   state.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import ClassVar, Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import ClassVar, Final, Literal, Protocol, TypeAlias
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from cerata.engine.content_hashes import CONTENT_HASH_SIZE, content_hash_of
 from cerata.engine.events import (
     DeleteFrame,
     Erased,
@@ -33,13 +32,13 @@ from cerata.engine.events import (
     UnknownBody,
 )
 from cerata.engine.integrity import hashes_of
+from cerata.engine.salted_hashes import CONTENT_HASH_SIZE, content_hash_of
 
 from ..columnar.columns import U8, U64
 from ..columnar.hash_index import halves_of, hash_halves
 from ..core.column_fold import ScopedFold
 from ..core.event_batch import EventBatch, EventColumns
 from ..core.projection import FoldedEvent
-from .closing_rule import StatedKind, frames_closed
 from .columns import (
     FLAG_BLOB,
     FLAG_CONTENT_HASH,
@@ -282,3 +281,71 @@ def _have_chunks(bodies: Sequence[PutFrame]) -> bool:
 def _clamped_reference(seq: int) -> int:
     """Return a seq clamped to 64 bits; a seq beyond names no event in either form."""
     return min(max(seq, -_I64_END), _I64_END - 1)
+
+
+# --- The rule of closings: the frames that a delete or a supersede closes -------------------------
+#
+# - The first closing of a frame wins; a later closing is an anomaly, and so is a supersede that
+#   would form a cycle of replacements.
+# - The frames below a closed frame are closed along with it. The replacement of a frame, and its
+#   replacements in turn, stay open with the frames below them.
+
+
+StatedKind: TypeAlias = Literal[ClosingKind.DELETE, ClosingKind.SUPERSEDE]
+
+_ALONG = {
+    ClosingKind.DELETE: ClosingKind.WITH_DELETED,
+    ClosingKind.SUPERSEDE: ClosingKind.WITH_SUPERSEDED,
+}
+
+
+class FrameStates(Protocol):
+    """The frames before a closing, each by a number that the implementation chooses."""
+
+    def is_closed(self, frame: int, /) -> bool:
+        """Return whether a frame is closed."""
+        ...
+
+    def replacement_of(self, frame: int, /) -> int | None:
+        """Return the frame that replaced a frame, or None if none did."""
+        ...
+
+    def children_of(self, frame: int, /) -> Iterable[int]:
+        """Return the frames put directly below a frame, in order."""
+        ...
+
+
+def frames_closed(
+    frames: FrameStates, target: int, kind: StatedKind, replacement: int | None
+) -> list[tuple[int, ClosingKind]] | FrameAnomaly:
+    """Return the frames that an event closes, or the anomaly for which it closes none.
+
+    Args:
+        frames: The frames before the event.
+        target: The frame that the event names.
+        kind: How the event closes the target.
+        replacement: The frame that replaces the target, or None.
+    """
+    successors = _successors(frames, replacement)
+    if frames.is_closed(target):
+        return FrameAnomaly.ALREADY_CLOSED
+    if target in successors:
+        return FrameAnomaly.CYCLE
+    closed: list[tuple[int, ClosingKind]] = [(target, kind)]
+    pending = [target]
+    while pending:
+        for child in frames.children_of(pending.pop()):
+            if child not in successors:
+                pending.append(child)
+                if not frames.is_closed(child):
+                    closed.append((child, _ALONG[kind]))
+    return closed
+
+
+def _successors(frames: FrameStates, replacement: int | None) -> set[int]:
+    """Return a frame, its replacement, the replacement of that frame, and so on."""
+    chain = set[int]()
+    while replacement is not None and replacement not in chain:
+        chain.add(replacement)
+        replacement = frames.replacement_of(replacement)
+    return chain

@@ -23,12 +23,21 @@ from cerata.engine.late import late
 from ..columnar.columns import F64, I64, U32, Mask
 from ..columnar.turn_order import NO_ROW
 from . import analyzer as text
-from .best_rows import NOTHING, SCORE_DECIMALS, Ranking, best, best_of_rows, candidates, joined
 from .query import AnyWord, Phrase, Query
 from .query_evaluation import Group, Matching
-from .scoring import Scoring, saturated
-from .term_weights import weight_of
+from .scoring import (
+    NOTHING,
+    SCORE_DECIMALS,
+    Ranking,
+    Scoring,
+    best,
+    best_of_rows,
+    candidates,
+    joined,
+    saturated,
+)
 from .vocabulary import VocabularyView
+from .weights import weight_of
 from .word_starts import START
 
 if TYPE_CHECKING:

@@ -20,10 +20,10 @@ from typing import Final, NamedTuple, Protocol, cast
 from blake3 import blake3
 
 from cerata.engine.errors import Unsupported
-from cerata.engine.loading import loading
+from cerata.engine.late import loading
 
 from .script_stems import stem_of_script
-from .term_weights import BESIDE
+from .weights import BESIDE
 
 WORD_SIZE_MAX: Final = 128
 """Maximum bytes of a term; texts and queries alike cut a longer word to this size."""

@@ -21,7 +21,7 @@ from cerata.engine.errors import InvalidInput
 
 from ..frames.filters import PLAIN_DEPTH, Filter
 from .analyzer import question_spans, terms, word_spans
-from .fields import Field
+from .weights import Field
 
 
 class Term(msgspec.Struct, frozen=True):

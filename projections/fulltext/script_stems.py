@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, Protocol, cast
 from blake3 import blake3
 
 from cerata.engine.errors import Unsupported
-from cerata.engine.loading import loading
+from cerata.engine.late import loading
 
 Stem = Callable[[str], str]
 

@@ -29,7 +29,7 @@ from ..columnar.columns import (
 )
 from ..columnar.string_table import StringRows, StringTable
 from .english import STEM_SIZE_MAX, WORD_SIZE_MAX, english
-from .term_weights import BESIDE
+from .weights import BESIDE
 from .word_starts import START, split
 from .word_table import KEY_SIZE, UNKNOWN, Words, WordTable
 
@@ -37,7 +37,8 @@ FIRST_STOP: Final = UNKNOWN - 1
 """The number of the first stop word in place of an id; those of the further ones descend."""
 
 STOP_TERMS: Final = (1 << 32) - 128
-"""The id of the first stop word as a term: no column has it, and its rows have a bit (`fields`)."""
+"""The id of the first stop word as a term: no column has it, and its rows have a bit
+(`weights`)."""
 
 _WORDS_KEPT_MAX: Final = 1 << 18
 """Words whose terms are cached, about 40 MB; a full cache is cleared."""

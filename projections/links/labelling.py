@@ -24,8 +24,7 @@ import numpy as np
 from ..columnar.columns import I64
 from ..facts.objects import Standing
 from ..facts.reader import FactsAt
-from .columns import ATTACKING, REQUIRING, LinkKind
-from .reader import LinkRow, LinksAt
+from .reader import ATTACKING, REQUIRING, LinkKind, LinkRow, LinksAt
 
 _LABEL = {True: Standing.STANDS, False: Standing.INVALID, None: Standing.DISPUTED}
 

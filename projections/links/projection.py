@@ -20,8 +20,7 @@ from cerata.engine.events import Erased, EventBody, LinkFacts, UnlinkFacts
 from ..core.column_fold import ForkableFold
 from ..core.event_batch import EventBatch
 from ..core.projection import FoldedEvent
-from .columns import LINK_KINDS, LinkAnomaly, LinkBirth, LinkColumns
-from .reader import Links
+from .reader import LINK_KINDS, LinkAnomaly, LinkBirth, LinkColumns, Links
 
 _KINDS: Final[tuple[type[EventBody], ...]] = (LinkFacts, UnlinkFacts)
 LINK_EVENTS: Final = frozenset(kind.wire_name for kind in _KINDS)

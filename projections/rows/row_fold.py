@@ -32,8 +32,7 @@ from ..core.projection import (
     salt_of,
     steps_of,
 )
-from ..core.ranges import RANGE_SEQS, RANGE_SEQS_MAX, Range, is_range
-from ..core.seal import StateDamaged
+from ..core.seal import RANGE_SEQS, RANGE_SEQS_MAX, Range, StateDamaged, is_range
 from .row_projection import Key, RowProjection
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 Owns the two forms of a context, the speaker before a text, the marks that keep remembered text from
 passing for a source, and the three tiers of a text: whole, by its gist, in one line. Pure: the
 written text is counted. Leaves out the choice of entries (`packing`), the turns below a shared
-heading (`blocks`), and the choice of sentences (`sentences`).
+heading (`blocks`), and the choice of sentences (`extracts`).
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from .imitation import marked
 from .policies import Tier
 
 if TYPE_CHECKING:
-    from . import best_span as spans
-    from . import sentences as extracts
-    from .sentences import Marks, Span
+    from . import extracts
+    from . import extracts as spans
+    from .extracts import Marks, Span
 else:
-    spans = late("cerata.retrieval.context.best_span")
-    extracts = late("cerata.retrieval.context.sentences")
+    spans = late("cerata.retrieval.context.extracts")
+    extracts = late("cerata.retrieval.context.extracts")
 
 _TOKEN_SIZE_MAX: Final = 128
 """Characters of the longest token of the encoding, a run of spaces."""

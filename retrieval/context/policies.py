@@ -2,7 +2,7 @@
 
 Owns `ContextPolicy` and the built-in policies. Like a profile, a policy has a name and a version,
 so that a context can be reproduced. Leaves out filling a context (`packing`) and the choice of
-sentences (`sentences`).
+sentences (`extracts`).
 """
 
 from collections.abc import Mapping

@@ -24,10 +24,8 @@ import numpy as np
 from cerata.engine.arguments import expect_positive
 from cerata.engine.errors import EmbedderFailed, InvalidInput
 
-from .callable_embedder import BATCH_DEFAULT, check_batch
-from .embedder import Matrix, Vector, checked_vectors
-from .identity import EmbedderIdentity, Metric, VectorType
-from .prefixes import Prefixes
+from .embedder import BATCH_DEFAULT, Matrix, Vector, check_batch, checked_vectors
+from .identity import EmbedderIdentity, Metric, Prefixes, VectorType
 
 TRIED_AGAIN: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Statuses that may pass: too early, too many requests, a busy or stopped server."""

@@ -11,10 +11,8 @@ from typing import Any, Final, Protocol
 
 from cerata.engine.errors import Unsupported
 
-from .callable_embedder import BATCH_DEFAULT, check_batch
-from .embedder import Matrix, Vector, checked_vectors
-from .identity import EmbedderIdentity, Metric, VectorType
-from .prefixes import Prefixes
+from .embedder import BATCH_DEFAULT, Matrix, Vector, check_batch, checked_vectors
+from .identity import EmbedderIdentity, Metric, Prefixes, VectorType
 
 _PACKAGE: Final = "sentence_transformers"
 

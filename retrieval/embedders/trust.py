@@ -4,7 +4,7 @@ Example: MiniLM reads English. Of "thành phố nào là thủ đô" its vocabul
 vectors do not count for this question, and words decide.
 
 Owns the words of a question for an embedder, and the trust. Leaves out the weight of its vectors
-(`members`), and the sum of the score (`cerata.memory.search`).
+(`built_in`), and the sum of the score (`cerata.memory.search`).
 """
 
 import re

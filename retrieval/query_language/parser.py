@@ -19,18 +19,17 @@ import json
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, reduce
 from typing import Final, Protocol, TypeAlias, cast
 
 from cerata.engine.arguments import expect_string
 from cerata.engine.errors import InvalidInput, QuerySyntaxError
 from cerata.engine.events import ScopeValue
-from cerata.engine.loading import loading
+from cerata.engine.late import loading
 from cerata.projections.columnar.relative_times import RelativeTime, interval_of, is_relative
 from cerata.projections.columnar.times import to_datetime
 from cerata.projections.frames.filter_tests import Time
 from cerata.projections.frames.filters import Filter
-from cerata.projections.fulltext.fields import Field
 from cerata.projections.fulltext.query import (
     And,
     FilterLeaf,
@@ -44,6 +43,7 @@ from cerata.projections.fulltext.query import (
     check_size,
 )
 from cerata.projections.fulltext.query_evaluation import folded_pattern, one_word
+from cerata.projections.fulltext.weights import Field
 
 from .validation import FIELDS, TIMES, Node, check_tokens, is_filter, kind_of, wrong
 
@@ -269,3 +269,36 @@ def _value(name: str, text: str) -> ScopeValue | float:
         if isinstance(value, bool | int | float):
             return value
     return text
+
+
+# --- A query without words, as a filter: the form in which the command line takes filters ---------
+
+
+def query_filter(text: str) -> Filter:
+    """Return the filter that a query of tests alone describes.
+
+    Args:
+        text: A query, as `query` takes it, such as ``metadata.user.name:anna created:yesterday``.
+
+    Raises:
+        QuerySyntaxError: the query cannot be parsed.
+        InvalidInput: the query has words, which are no test.
+    """
+    return _filter(query(text))
+
+
+def _filter(tree: Query) -> Filter:
+    match tree:
+        case And(parts):
+            return reduce(lambda left, right: left & right, map(_filter, parts))
+        case Or(parts):
+            return reduce(lambda left, right: left | right, map(_filter, parts))
+        case Not(part):
+            return ~_filter(part)
+        case FilterLeaf(where):
+            return where
+        case _:
+            raise InvalidInput(
+                "A filter has tests such as tag:x or metadata.n:>5, and no words",
+                remedy="Put the words into the question.",
+            )

@@ -1,4 +1,4 @@
 """Ranking: profiles of lanes and weights, fusion of lanes, reranking.
 
-Read first: `profiles`.
+Read first: `profile`.
 """

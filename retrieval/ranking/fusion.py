@@ -21,7 +21,7 @@ the question (`cerata.retrieval.embedders.trust`). Every candidate of any lane h
 in each lane, so a score depends on no depth and no page.
 
 Owns the reorderings of fused items, too: by boosts of their scores, and by another score that only
-some of the best items have. Leaves out the lanes and their weights (`profiles`).
+some of the best items have. Leaves out the lanes and their weights (`profile`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Signals: properties of a frame and a question that add to a fused score.
 
 Owns the value of each signal, from 0 to 1, and the sum over their weights. A profile gives each a
-weight (`profiles`); a signal without weight is off. Leaves out where the properties come from
+weight (`profile`); a signal without weight is off. Leaves out where the properties come from
 (`cerata.memory.search.signals`).
 
     speaker     the question names the speaker of the turn
@@ -33,8 +33,8 @@ from typing import Final
 import numpy as np
 
 from cerata.projections.columnar.columns import F64, I64, U8, Mask
-from cerata.projections.fulltext.best_rows import SCORE_DECIMALS
 from cerata.projections.fulltext.marks import Mark
+from cerata.projections.fulltext.scoring import SCORE_DECIMALS
 
 from ..question_analysis import Period, QuestionAnalysis
 

@@ -30,17 +30,17 @@ import msgspec
 import cerata
 from cerata import Agent, CerataError, Entity, MemorySpec, Store, View
 from cerata.agents.activities.columns import ActivityKind
-from cerata.agents.activities.reads import activities_at
+from cerata.agents.activities.values import activities_at
 from cerata.agents.contexts.blocks import checked_blocks
 from cerata.agents.contexts.recorded import Arguments, Assembling, AssemblyRequest
 from cerata.agents.continuity.models import Extractive, Task
 from cerata.agents.declarations import checked_memory
 from cerata.agents.run_results import RunResults
 from cerata.agents.slots.rows import declared_slots
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
+from cerata.engine.disk.memory_storage import MemoryStorage
 from cerata.engine.events import RecallContext
 from cerata.engine.log import Log
-from cerata.engine.memory_storage import MemoryStorage
 from cerata.memory.batch.writer import session_of
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.columnar.scopes import Reach

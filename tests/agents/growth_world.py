@@ -17,9 +17,9 @@ from cerata.agents import judge
 from cerata.agents.growth.events import Judge
 from cerata.agents.growth.gates import gated_proposal
 from cerata.agents.growth.proposals import aligned_metadata
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
+from cerata.engine.disk.memory_storage import MemoryStorage
 from cerata.engine.events import DeleteFrame, Draft, PutFrame, SupersedeFrame
-from cerata.engine.memory_storage import MemoryStorage
 from cerata.memory.batch.writer import session_of
 from cerata.memory.snapshot.reader import snapshot_of
 

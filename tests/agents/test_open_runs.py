@@ -18,7 +18,7 @@ import cerata
 from cerata import Agent, Closed, Run, Store, scratchpad
 from cerata.agents.activities.open_run import NEAR, OpenRun
 from cerata.agents.run_counts import Captured, RunCounts
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
 from cerata.engine.log import Log
 from cerata.memory.batch.session import WriteSession
 from cerata.memory.snapshot.snapshot import Snapshot

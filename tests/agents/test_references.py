@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import cerata
 from cerata import Agent, InvalidInput, NotFound, Run, Store, scratchpad
 from cerata.agents.references import DEPTH_MAX, parsed, resolved
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
 
 from ..clocks import StandingClock
 

@@ -26,7 +26,7 @@ from cerata import (
     semantic_memory,
 )
 from cerata.agents import slot as slots
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
 from cerata.memory.handles import History
 
 from ..clocks import StandingClock

@@ -18,7 +18,7 @@ from cerata import (
     conversation_memory,
     scratchpad,
 )
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
 
 from ..clocks import StandingClock
 

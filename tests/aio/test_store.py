@@ -18,8 +18,8 @@ import cerata.aio
 from cerata import Closed, Conflict, InvalidInput, NotFound, StorageFailed
 from cerata.aio import AsyncStore, AsyncView
 from cerata.aio.workers import Workers
+from cerata.engine.disk.watch import Watch
 from cerata.engine.log import Log
-from cerata.engine.watch import Watch
 
 from .cancellations import run as run_cancellations
 

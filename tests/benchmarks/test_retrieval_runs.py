@@ -17,7 +17,7 @@ from benchmarks.retrieval.metrics import evidence_name, mean
 from benchmarks.retrieval.switches import switches, without
 from benchmarks.retrieval.synthetic import synthetic_set
 from cerata import Filter, InvalidInput, Profile
-from cerata.retrieval.ranking.profiles import PROFILES
+from cerata.retrieval.ranking.profile import PROFILES
 
 from ..embedders import Hashing, HashingTokens
 

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.retrieval.synthetic import synthetic_set
 from benchmarks.retrieval.thread_weights import main, thread_weights
-from cerata.retrieval.ranking.profiles import OPTIONAL_SIGNALS
+from cerata.retrieval.ranking.profile import OPTIONAL_SIGNALS
 
 ROOT = Path(__file__).resolve().parents[2]
 

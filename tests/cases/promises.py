@@ -18,7 +18,7 @@ import pytest
 import cerata
 from cerata import Filter
 from cerata.agents import judge
-from cerata.engine.environment import SystemClock
+from cerata.engine.disk.environment import SystemClock
 from cerata.engine.errors import UnreadableItem
 from cerata.integrations.importers import import_from
 from cerata.integrations.mcp.service import Service

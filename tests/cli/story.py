@@ -18,7 +18,7 @@ import pytest
 import cerata
 from cerata import Entity
 from cerata.cli import main
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
 
 from ..clocks import StandingClock
 

@@ -10,7 +10,7 @@ import pytest
 
 import cerata
 from cerata.agents import judge
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
 
 from ..clocks import StandingClock
 from .conftest import Run, verbs

@@ -16,7 +16,7 @@ from rich.progress import Progress
 
 import cerata
 from cerata.cli.output import Steps
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
 from cerata.projections.columnar.times import to_microseconds
 
 from ..clocks import StandingClock

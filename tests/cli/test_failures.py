@@ -15,9 +15,9 @@ import pytest
 
 import cerata
 from cerata.cli import log, main
+from cerata.engine.disk.storage import LockName, OsStorage
 from cerata.engine.format.page import RING_OFFSET
 from cerata.engine.limits import STRING_SIZE_MAX
-from cerata.engine.storage import LockName, OsStorage
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -123,7 +123,7 @@ def test_of_a_memory_without_a_file_only_the_owner_reads(umask: None, tmp_path: 
 
 
 ROOMS = ("engine", "projections", "replay", "retrieval", "memory", "agents", "aio", "cli")
-CREATORS = {"engine/storage.py", "memory/interchange/made_files.py"}
+CREATORS = {"engine/disk/storage.py", "memory/interchange/line_files.py"}
 
 
 def creations(text: str) -> list[str]:

@@ -13,12 +13,12 @@ from cerata.cli import options as choices
 from cerata.cli.parser import Parser, parser
 from cerata.cli.verbs import names_in, verb_words
 from cerata.engine.errors import InvalidInput
-from cerata.memory.values.links import KINDS
+from cerata.memory.values.graph import KINDS
 from cerata.projections.facts.graph import DIRECTIONS
 from cerata.projections.registry import BUILT_IN
 from cerata.retrieval.context.packing import Order
 from cerata.retrieval.context.policies import POLICIES
-from cerata.retrieval.ranking.profiles import PROFILES
+from cerata.retrieval.ranking.profile import PROFILES
 
 from .conftest import Run, verbs_below
 

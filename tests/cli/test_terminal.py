@@ -18,7 +18,7 @@ from .conftest import Run
 
 HOLD = """
 import sys
-from cerata.engine.storage import LockName, OsStorage
+from cerata.engine.disk.storage import LockName, OsStorage
 file = OsStorage().open(sys.argv[1], mode="rw")
 assert file.try_lock(LockName.WRITER, exclusive=True)
 print("held", flush=True)

@@ -8,8 +8,8 @@ from cerata.fault_injection.mutation.canary import CANARY
 from cerata.fault_injection.mutation.mutate import Edit, Plant
 
 _LOG = "cerata.engine.log:Log."
-_WRITER = "cerata.engine.writer:Writer."
-_PUBLISH = "cerata.engine.file:Flip.publish"
+_WRITER = "cerata.engine.log_file.writer:Writer."
+_PUBLISH = "cerata.engine.log_file.file:Flip.publish"
 _PAGE_WRITE = "file.write_at(flipped.number * PAGE_SIZE, flipped.encode())"
 
 
@@ -83,7 +83,7 @@ PLANTS: tuple[Plant, ...] = (
     _bug(
         "do not compare a record's link",
         "damage",
-        "cerata.engine.ring:walk",
+        "cerata.engine.log_file.ring:walk",
         "if prefix.link != cursor.link:",
         "if False:",
     ),
@@ -105,7 +105,11 @@ PLANTS: tuple[Plant, ...] = (
         (
             Edit("cerata.engine.format.checksums:file_key", "blake3(file_id,", "blake3(b'',"),
             # Most files differ in the id of the log, too.
-            Edit("cerata.engine.recovery:_newest_footer", " or toc.log_id != page.log_id", ""),
+            Edit(
+                "cerata.engine.log_file.recovery:_newest_footer",
+                " or toc.log_id != page.log_id",
+                "",
+            ),
         ),
     ),
     Plant(
@@ -123,14 +127,14 @@ PLANTS: tuple[Plant, ...] = (
     _bug(
         "do not look for records beyond a hole",
         "damage",
-        "cerata.engine.recovery:_beyond",
+        "cerata.engine.log_file.recovery:_beyond",
         "beyond = look_beyond(log_file.file, log_file.key, page, cursor)",
         "beyond = list[Beyond]()",
     ),
     _bug(
         "do not believe the witnesses",
         "damage",
-        "cerata.engine.recovery:_beyond",
+        "cerata.engine.log_file.recovery:_beyond",
         "max([*claims, *named, page.closed_seq])",
         "max(claims)",
     ),
@@ -144,14 +148,14 @@ PLANTS: tuple[Plant, ...] = (
     _bug(
         "write on over an older copy",
         "promises",
-        "cerata.engine.log_state:LogState.take_in",
+        "cerata.engine.log_file.log_state:LogState.take_in",
         "if not update.follows:",
         "if False:",
     ),
     _bug(
         "write on in a file that was cut short",
         "promises",
-        "cerata.engine.log_state:LogState.is_current",
+        "cerata.engine.log_file.log_state:LogState.is_current",
         "if not file.read_at(end - 1, 1):",
         "if False:",
     ),
@@ -179,7 +183,7 @@ PLANTS: tuple[Plant, ...] = (
     _bug(
         "write without the writer lock",
         "schedules",
-        "cerata.engine.handle_lock:HandleLock.wait_for_writer",
+        "cerata.engine.log_file.handle_lock:HandleLock.wait_for_writer",
         "wait_for(",
         "False and wait_for(",
     ),
@@ -221,7 +225,7 @@ PLANTS: tuple[Plant, ...] = (
     _bug(
         "give a new file its name before it is written",
         "stories",
-        "cerata.engine.create:create",
+        "cerata.engine.log_file.create:create",
         "write_empty(file, path, new_page(environment, ring_size))",
         (
             "storage.link(temporary, path); storage.unlink(path)"
@@ -233,28 +237,28 @@ PLANTS: tuple[Plant, ...] = (
     _bug(
         "do not sync the folder of a new file",
         "stories",
-        "cerata.engine.create:create",
+        "cerata.engine.log_file.create:create",
         "storage.sync_dir(path)",
         "pass",
     ),
     _bug(
         "do not sync the folder of a name that a dead creator gave",
         "schedules",
-        "cerata.engine.create:sweep_temporaries",
+        "cerata.engine.log_file.create:sweep_temporaries",
         "storage.sync_dir(path)",
         "pass",
     ),
     _bug(
         "do not sync the folder of a copy",
         "stories",
-        "cerata.engine.create:new_file",
+        "cerata.engine.log_file.create:new_file",
         "storage.sync_dir(path)",
         "pass",
     ),
     _bug(
         "take a later record for a proof",
         "stories",
-        "cerata.engine.recovery:_beyond",
+        "cerata.engine.log_file.recovery:_beyond",
         "*(record.durable_through for record in beyond)",
         "*(record.first_seq - 1 for record in beyond)",
     ),
@@ -275,7 +279,7 @@ PLANTS: tuple[Plant, ...] = (
     _bug(
         "go by the older header page",
         "stories",
-        "cerata.engine.file:choose_page",
+        "cerata.engine.log_file.file:choose_page",
         "newest = max(found, key=lambda page: page.flip)",
         "newest = min(found, key=lambda page: page.flip)",
     ),
@@ -289,28 +293,28 @@ PLANTS: tuple[Plant, ...] = (
     _bug(
         "believe a footer whose extents are not whole",
         "stories",
-        "cerata.engine.recovery:_whole_toc",
+        "cerata.engine.log_file.recovery:_whole_toc",
         "pending = list(toc.references())",
         "pending = list(toc.references())[:0]",
     ),
     _bug(
         "put a compacted file in place without a word in the old file",
         "stories",
-        "cerata.engine.compact:_Compaction._swap",
+        "cerata.engine.copies.compact:_Compaction._swap",
         "log.set_moved(moved=True)",
         "pass",
     ),
     _bug(
         "compact without the events that others appended meanwhile",
         "schedules",
-        "cerata.engine.compact:_Compaction._swap",
+        "cerata.engine.copies.compact:_Compaction._swap",
         "self._copy(copy, retention, snapshot, whole=True)",
         "snapshot = msgspec.structs.replace(snapshot, head_seq=copy.head.seq)",
     ),
     _bug(
         "write on in the old file after a swap",
         "schedules",
-        "cerata.engine.handle_lock:HandleLock.catch_up",
+        "cerata.engine.log_file.handle_lock:HandleLock.catch_up",
         "if self.follow_move(pages, locked=True):",
         "if False:",
     ),
@@ -324,7 +328,7 @@ PLANTS: tuple[Plant, ...] = (
     _bug(
         "replace the file of a faster creator",
         "schedules",
-        "cerata.engine.create:create",
+        "cerata.engine.log_file.create:create",
         "named = storage.link(temporary, path)",
         "named = not storage.rename(temporary, path)",
     ),
@@ -338,7 +342,7 @@ PLANTS: tuple[Plant, ...] = (
     _bug(
         "append without taking in what others wrote",
         "schedules",
-        "cerata.engine.handle_lock:HandleLock.catch_up",
+        "cerata.engine.log_file.handle_lock:HandleLock.catch_up",
         "self._writer.catch_up(pages)",
         "pass",
     ),
@@ -359,21 +363,21 @@ PLANTS: tuple[Plant, ...] = (
     _bug(
         "ignore a short write",
         "promises",
-        "cerata.engine.storage:OsFile.write_at",
+        "cerata.engine.disk.storage:OsFile.write_at",
         "if written == len(data):",
         "if True:",
     ),
     _bug(
         "begin again where a short write began",
         "promises",
-        "cerata.engine.storage:OsFile.write_at",
+        "cerata.engine.disk.storage:OsFile.write_at",
         "rest[written:], offset + written",
         "rest[written:], offset",
     ),
     _bug(
         "lock for the process, not for the open file",
         "promises",
-        "cerata.engine.storage:OsFile._ofd",
+        "cerata.engine.disk.storage:OsFile._ofd",
         "_F_OFD_SETLK, _OFD_REQUESTS",
         "fcntl.F_SETLK, _OFD_REQUESTS",
     ),
@@ -387,21 +391,21 @@ PLANTS: tuple[Plant, ...] = (
     _bug(
         "go on from what an interrupt left",
         "promises",
-        "cerata.engine.handle_lock:HandleLock.begin_change",
+        "cerata.engine.log_file.handle_lock:HandleLock.begin_change",
         "if self.is_changing:",
         "if False:",
     ),
     _bug(
         "believe a saved projection unchecked",
         "promises",
-        "cerata.engine.file:LogFile.read_extent",
+        "cerata.engine.log_file.file:LogFile.read_extent",
         "if own != self.file.read_at(header.body_offset + header.length, len(own)):",
         "if False:",
     ),
     _bug(
         "a projection that reads the clock",
         "promises",
-        "cerata.projections.rows.tags:Tags.apply",
+        "cerata.projections.rows.built_in:Tags.apply",
         "(body.at, event.seq))",
         "(body.at, __import__('time').monotonic_ns()))",
     ),
@@ -426,7 +430,7 @@ FROM_LONG_RUNS: tuple[Plant, ...] = (
     _bug(
         "write one header page while the page of a dead compactor is not synced",
         "cases",
-        "cerata.engine.relocation:clear_moved",
+        "cerata.engine.log_file.relocation:clear_moved",
         "for copy in (page, replace(turned(page), moved=False)):",
         "for copy in (replace(turned(page), moved=False),):",
     ),
@@ -440,7 +444,7 @@ FROM_LONG_RUNS: tuple[Plant, ...] = (
     _bug(
         "move while the sync of the newest header page is in doubt",
         "cases",
-        "cerata.engine.relocation:set_moved",
+        "cerata.engine.log_file.relocation:set_moved",
         "page.encode())\n    log_file.file.sync()\n",
         "b'')\n    log_file.file.sync()\n",
     ),

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from cerata.engine.backup import back_up
-from cerata.engine.compact import Retention, Steps
-from cerata.engine.compact import compact as compact_log
+from cerata.engine.copies.backup import back_up
+from cerata.engine.copies.compact import Retention, Steps
+from cerata.engine.copies.compact import compact as compact_log
 from cerata.engine.errors import Locked
 from cerata.engine.events import DeleteFrame, Draft, Erase, PutFrame, PutTag, SupersedeFrame
-from cerata.engine.file import Flip, StateDraft
 from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.toc import LedgerEntry, Toc
 from cerata.engine.log import Log
+from cerata.engine.log_file.file import Flip, StateDraft
 from cerata.engine.open import open_log
 from cerata.fault_injection.judging.campaign import Story
 from cerata.fault_injection.judging.wire_check import Written

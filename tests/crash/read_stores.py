@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from cerata.engine.environment import Environment, SystemClock
+from cerata.engine.disk.environment import Environment, SystemClock
+from cerata.engine.disk.storage import OsStorage
 from cerata.engine.events import PutFrame
-from cerata.engine.storage import OsStorage
 from cerata.fault_injection.simulation.simulated_world import EPOCH_US, SeededBytes
 from cerata.fault_injection.stories.engine_workloads import RING_SIZE
 from cerata.memory.store import Store, open_store

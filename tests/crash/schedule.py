@@ -22,8 +22,8 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from cerata.engine.environment import Environment
-from cerata.engine.storage import Storage
+from cerata.engine.disk.environment import Environment
+from cerata.engine.disk.storage import Storage
 from cerata.fault_injection.simulation.disk import ProcessKilled, SimulatedProcess
 from cerata.fault_injection.simulation.simulated_world import World
 

@@ -1,8 +1,8 @@
 """The system calls below the storage interface: counted, and made to fail.
 
 Owns the errors that each call can return, and `FaultySystem`, which replaces the operating system
-in `cerata.engine.storage` and makes the n-th call fail, once or from then on. The real storage code
-runs over it on real files, so its loops, its error mapping and its descriptors are tested too.
+in `cerata.engine.disk.storage` and makes the n-th call fail, once or from then on. The real storage
+code runs over it on real files, so its loops, its error mapping and its descriptors are tested too.
 
 Every fault is accounted for: a call met it, or the sweep reports it unused; and an error without an
 injected fault behind it is a bug of the engine.
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 from unittest import mock
 
-from cerata.engine import storage as storage_module
+from cerata.engine.disk import storage as storage_module
 from cerata.engine.limits import SECTOR_SIZE
 
 from .injected_exceptions import causes

@@ -1,7 +1,7 @@
 """What a damaged file does to whoever opens it: the outcomes that the damage sweeps count."""
 
 from cerata.engine.errors import CerataError, Corrupt, Unsupported
-from cerata.engine.recovery import RecoveryReport
+from cerata.engine.log_file.recovery import RecoveryReport
 from cerata.engine.verify import verify_log
 
 from .specimen import Place, Specimen

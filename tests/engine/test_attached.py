@@ -5,13 +5,13 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
 from cerata.engine.errors import Corrupt, NotFound
 from cerata.engine.events import Attachment, Draft, Embedding, PutFrame
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.log import Log
 from cerata.engine.open import open_log
-from cerata.engine.segment_reader import Segment
+from cerata.engine.segments.segment_reader import Segment
 
 DIMENSION = 16
 KEY = ("s", "f4", DIMENSION)

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 import cerata
-from cerata.engine.backup import back_up
-from cerata.engine.create import TEMPORARY_SUFFIX
+from cerata.engine.copies.backup import back_up
+from cerata.engine.disk.memory_storage import MemoryFile
+from cerata.engine.disk.storage import LockName
 from cerata.engine.errors import CerataError, Conflict, Corrupt, InvalidInput, StorageFailed
 from cerata.engine.log import Log
-from cerata.engine.memory_storage import MemoryFile
+from cerata.engine.log_file.create import TEMPORARY_SUFFIX
 from cerata.engine.open import open_log
-from cerata.engine.storage import LockName
 from cerata.engine.verify import verify_log
 
 from .specimen import build

@@ -8,8 +8,7 @@ import pytest
 
 import cerata
 from cerata import InvalidInput, Store
-from cerata.engine.cache_sizes import CACHE_BYTES_MIN, CacheSizes, cache_sizes
-from cerata.engine.segment_cache import SegmentCache
+from cerata.engine.segments.caches import CACHE_BYTES_MIN, CacheSizes, SegmentCache, cache_sizes
 
 FRAMES = 6_000
 DIMENSION = 384

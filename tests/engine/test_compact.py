@@ -11,8 +11,17 @@ import numpy as np
 import pytest
 
 import cerata
-from cerata.engine import compact as compact_module
-from cerata.engine.compact import COPY_SUFFIX, Retention, Steps, check_space, compact, live_size
+from cerata.engine.copies import compact as compact_module
+from cerata.engine.copies.compact import (
+    COPY_SUFFIX,
+    Retention,
+    Steps,
+    check_space,
+    compact,
+    live_size,
+)
+from cerata.engine.disk.memory_storage import MemoryStorage
+from cerata.engine.disk.storage import LockName, OsStorage
 from cerata.engine.errors import (
     Conflict,
     Corrupt,
@@ -23,9 +32,7 @@ from cerata.engine.errors import (
 )
 from cerata.engine.events import Draft, Erase, Erased
 from cerata.engine.log import Log
-from cerata.engine.memory_storage import MemoryStorage
 from cerata.engine.open import open_log
-from cerata.engine.storage import LockName, OsStorage
 from cerata.engine.verify import verify_log
 from cerata.replay.fold import silent
 
@@ -235,7 +242,7 @@ def test_a_killed_compaction_continues_at_the_next() -> None:
     with disk.log() as log:
         filled(log)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("cerata.engine.compact.discard", mock.Mock())
+            patch.setattr("cerata.engine.copies.compact.discard", mock.Mock())
             with pytest.raises(Killed):
                 compact(log, steps(save=die))
             with pytest.raises(Killed):
@@ -521,7 +528,7 @@ def test_a_mount_point_is_an_error_with_a_remedy(
 
     with open_log(str(path)) as log:
         filled(log)
-        monkeypatch.setattr("cerata.engine.storage.os.rename", rename)
+        monkeypatch.setattr("cerata.engine.disk.storage.os.rename", rename)
         with pytest.raises(StorageFailed, match="in its own folder"):
             compact(log, steps())
         log.append([put("goes on")])

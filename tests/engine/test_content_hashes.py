@@ -3,9 +3,9 @@
 import pytest
 
 import cerata
-from cerata.engine.content_hashes import content_hash_of
 from cerata.engine.events import Attachment, PutFrame
 from cerata.engine.integrity import commitment_of, hash_bytes
+from cerata.engine.salted_hashes import content_hash_of
 
 STORED = bytes(range(16))
 BLOB = Attachment(hash_bytes(b"wax"), 3)

@@ -13,9 +13,9 @@ from random import Random
 
 import pytest
 
+from cerata.engine.copies.salvage import salvaged_events
 from cerata.engine.errors import Corrupt
 from cerata.engine.format.record import sectors
-from cerata.engine.salvage import salvaged_events
 from cerata.engine.verify import verify_log
 from cerata.fault_injection.mutation.mutate import Edit, Plant
 
@@ -173,7 +173,9 @@ def test_without_its_report_a_cut_tail_is_silent(killed: Specimen) -> None:
     data = bytearray(killed.data)
     data[last.stop - 1] ^= 1
     assert outcome(killed, data) == "ambiguous"
-    edit = Edit("cerata.engine.recovery:examine", "ambiguous_tail=True", "ambiguous_tail=False")
+    edit = Edit(
+        "cerata.engine.log_file.recovery:examine", "ambiguous_tail=True", "ambiguous_tail=False"
+    )
     with Plant("say nothing of a cut", "damage", (edit,)).planted():
         assert outcome(killed, data) == "SILENT"
 
@@ -199,7 +201,7 @@ class Check:
 _FORMAT = "cerata.engine.format."
 _EXTENT_BODY = (
     Edit(
-        "cerata.engine.file:LogFile.read_extent",
+        "cerata.engine.log_file.file:LogFile.read_extent",
         "if own != self.file.read_at(header.body_offset + header.length, len(own)):",
         "if False:",
     ),
@@ -272,7 +274,7 @@ CHECKS = {
     "segment's block": Check(
         (
             Edit(
-                "cerata.engine.segment_reader:Segment._read_block",
+                "cerata.engine.segments.segment_reader:Segment._read_block",
                 "if check(self._key, TAG_BLOCK, place, stored, salts, size=CHECK_SIZE_BLOCK)"
                 " != row.check:",
                 "if False:",
@@ -284,7 +286,7 @@ CHECKS = {
     "segment's index": Check(
         (
             Edit(
-                "cerata.engine.segment_reader:Segment._read_index",
+                "cerata.engine.segments.segment_reader:Segment._read_index",
                 "if check(self._key, TAG_INDEX, self._base + at, stored) != digest:",
                 "if False:",
             ),
@@ -332,11 +334,11 @@ def test_without_a_check_the_sweep_fails(specimen: Specimen, seed: int, name: st
 
 
 _CUT_SPILL = Edit(
-    "cerata.engine.recovery:_lost_spill",
+    "cerata.engine.log_file.recovery:_lost_spill",
     "if batch.spill is not None and spill_end(batch.spill) > (size := file.size()):",
     "if False:",
 )
-_CUT_FILE = Edit("cerata.engine.recovery:examine", "if size < page.data_end:", "if False:")
+_CUT_FILE = Edit("cerata.engine.log_file.recovery:examine", "if size < page.data_end:", "if False:")
 
 
 @pytest.mark.parametrize("edits", [(_CUT_SPILL,), (_CUT_SPILL, _CUT_FILE)])

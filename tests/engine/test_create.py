@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from cerata.engine.create import (
+from cerata.engine.disk.environment import Environment
+from cerata.engine.disk.storage import LockName, StorageFile
+from cerata.engine.errors import NotFound, StorageFailed
+from cerata.engine.format.page import RING_OFFSET, HeaderPage, decode_page
+from cerata.engine.format.record import NO_LINK
+from cerata.engine.integrity import Tree, chain_start
+from cerata.engine.limits import PAGE_SIZE
+from cerata.engine.log_file.create import (
     TEMPORARY_SUFFIX,
     create,
     new_page,
@@ -14,15 +21,8 @@ from cerata.engine.create import (
     temporary_of,
     write_empty,
 )
-from cerata.engine.environment import Environment
-from cerata.engine.errors import NotFound, StorageFailed
-from cerata.engine.file import PAGES_SIZE, LogFile, choose_page
-from cerata.engine.format.page import RING_OFFSET, HeaderPage, decode_page
-from cerata.engine.format.record import NO_LINK
-from cerata.engine.integrity import Tree, chain_start
-from cerata.engine.limits import PAGE_SIZE
+from cerata.engine.log_file.file import PAGES_SIZE, LogFile, choose_page
 from cerata.engine.open import open_log
-from cerata.engine.storage import LockName, StorageFile
 from cerata.fault_injection.crash_states.operations import Lock, Name, Sync, SyncNames, Write
 from cerata.fault_injection.simulation.disk import SimulatedDisk, SimulatedProcess
 

@@ -8,7 +8,7 @@ from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.record import RecordPrefix, encode_record
 from cerata.engine.limits import SECTOR_SIZE
 from cerata.engine.log import Log
-from cerata.engine.ring import Cursor
+from cerata.engine.log_file.ring import Cursor
 
 from .test_recovery import recovered
 from .words import LATER, RING, Disk, put

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from cerata.engine.disk.storage import OsStorage
 from cerata.engine.open import open_log
-from cerata.engine.storage import OsStorage
 
 from .words import RING, put, texts
 

@@ -6,11 +6,11 @@ from unittest import mock
 
 import pytest
 
+from cerata.engine.disk.memory_storage import MemoryFile
 from cerata.engine.errors import Closed, OutcomeUnknown, StorageFailed
 from cerata.engine.head import Appended
 from cerata.engine.log import Log
-from cerata.engine.memory_storage import MemoryFile
-from cerata.engine.writer import Writer
+from cerata.engine.log_file.writer import Writer
 
 from .test_log import whole
 from .words import LATER, Disk, failing, put, texts

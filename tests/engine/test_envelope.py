@@ -12,8 +12,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from cerata.engine.backup import back_up
 from cerata.engine.codec import Prepared, WireEvent
+from cerata.engine.copies.backup import back_up
 from cerata.engine.events import (
     AssertFact,
     Attachment,

@@ -7,10 +7,10 @@ import cbor2
 import pytest
 from msgspec.structs import replace
 
-from cerata.engine.backup import back_up
+from cerata.engine.copies.backup import back_up
 from cerata.engine.errors import Unsupported
-from cerata.engine.file import Flip
 from cerata.engine.format.toc import Toc
+from cerata.engine.log_file.file import Flip
 
 from .words import RING, Disk, other, put
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from cerata.engine.create import TEMPORARY_SUFFIX
 from cerata.engine.errors import OutcomeUnknown, StorageFailed
 from cerata.engine.log import Log
+from cerata.engine.log_file.create import TEMPORARY_SUFFIX
 from cerata.engine.open import open_log
 
 from ..crash.system_calls import TORN_LATE, Fault, FaultySystem

@@ -5,20 +5,20 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from cerata.engine import file as file_module
-from cerata.engine.cache_sizes import CacheSizes
-from cerata.engine.create import first_toc, new_page, write_empty
+from cerata.engine.disk.memory_storage import MemoryStorage
+from cerata.engine.disk.storage import StorageFile
 from cerata.engine.errors import CerataError, Corrupt, Unsupported
-from cerata.engine.file import PAGES_SIZE, Flip, LogFile, choose_page, is_whole, turned
 from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.page import RING_OFFSET, HeaderPage, decode_page
 from cerata.engine.format.record import EMPTY_SECTOR
 from cerata.engine.format.toc import Ref, RefList, Toc
 from cerata.engine.integrity import Tree
 from cerata.engine.limits import PAGE_SIZE
-from cerata.engine.memory_storage import MemoryStorage
-from cerata.engine.segment_writer import SegmentDraft
-from cerata.engine.storage import StorageFile
+from cerata.engine.log_file import file as file_module
+from cerata.engine.log_file.create import first_toc, new_page, write_empty
+from cerata.engine.log_file.file import PAGES_SIZE, Flip, LogFile, choose_page, is_whole, turned
+from cerata.engine.segments.caches import CacheSizes
+from cerata.engine.segments.segment_writer import SegmentDraft
 from cerata.fault_injection.crash_states.operations import Sync, Write
 from cerata.fault_injection.simulation.disk import SimulatedDisk
 

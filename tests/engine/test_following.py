@@ -2,11 +2,11 @@
 
 import pytest
 
-from cerata.engine.backup import back_up
+from cerata.engine.copies.backup import back_up
+from cerata.engine.disk.memory_storage import MemoryFile
 from cerata.engine.errors import Corrupt
-from cerata.engine.log_state import LogState
-from cerata.engine.memory_storage import MemoryFile
-from cerata.engine.reader import Snapshot
+from cerata.engine.log_file.log_state import LogState
+from cerata.engine.segments.reader import Snapshot
 
 from .test_log import whole
 from .words import PATH, Disk, put, texts

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cerata.engine import backup
+from cerata.engine.copies import backup
 from cerata.engine.errors import CerataError, StorageFailed
 from cerata.engine.log import Log
 from cerata.engine.open import open_log
@@ -144,7 +144,9 @@ def test_a_disk_that_is_full_in_the_middle_of_a_backup_keeps_the_log(small_disk:
     no_half_of_a_copy_is_left(small_disk)
 
 
-SWALLOWED = Edit("cerata.engine.storage:OsFile.write_at", "raise self._refused(error", "return #")
+SWALLOWED = Edit(
+    "cerata.engine.disk.storage:OsFile.write_at", "raise self._refused(error", "return #"
+)
 
 
 @pytest.mark.unwatched("what is planted leaves files that are not whole")
@@ -155,12 +157,12 @@ SWALLOWED = Edit("cerata.engine.storage:OsFile.write_at", "raise self._refused(e
         (no_half_of_a_file_is_left, SWALLOWED),
         (
             no_half_of_a_file_is_left,
-            Edit("cerata.engine.create:create", "if not named:", "if False:"),
+            Edit("cerata.engine.log_file.create:create", "if not named:", "if False:"),
         ),
         (no_half_of_a_copy_is_left, SWALLOWED),
         (
             no_half_of_a_copy_is_left,
-            Edit("cerata.engine.create:new_file", "if not named:", "if False:"),
+            Edit("cerata.engine.log_file.create:new_file", "if not named:", "if False:"),
         ),
     ],
     ids=["append", "create", "what is left of a file", "backup", "what is left of a copy"],

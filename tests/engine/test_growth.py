@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from cerata.engine import file as file_module
-from cerata.engine import segment_writer as segment_draft
-from cerata.engine.backup import back_up
 from cerata.engine.codec import WireBatch, encode_content, prepare
+from cerata.engine.copies.backup import back_up
 from cerata.engine.errors import Corrupt, InvalidInput, Unsupported
 from cerata.engine.events import (
     AssertFact,
@@ -24,7 +22,6 @@ from cerata.engine.events import (
     PutFrame,
     UnknownBody,
 )
-from cerata.engine.file import PAGES_SIZE, Flip, StateDraft, choose_page, turned
 from cerata.engine.format.checksums import TAG_EXTENT_HEADER, TAG_PAGE, check
 from cerata.engine.format.extent import EXTENT_HEADER_SIZE, ExtentKind, extent_size
 from cerata.engine.format.page import HeaderPage
@@ -32,7 +29,10 @@ from cerata.engine.format.toc import Toc
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.limits import PAGE_SIZE
 from cerata.engine.log import Log
-from cerata.engine.segment_index import ColumnRow
+from cerata.engine.log_file import file as file_module
+from cerata.engine.log_file.file import PAGES_SIZE, Flip, StateDraft, choose_page, turned
+from cerata.engine.segments import segment_writer as segment_draft
+from cerata.engine.segments.segment_index import ColumnRow
 from cerata.engine.verify import verify_log
 
 from .words import PATH, Disk, other, put, texts

@@ -10,12 +10,12 @@ from unittest import mock
 import pytest
 
 from cerata.engine import log as log_module
+from cerata.engine.disk.memory_storage import MemoryFile
+from cerata.engine.disk.storage import LockName
 from cerata.engine.errors import Closed, Conflict, Locked, OutcomeUnknown, ReadOnly, StorageFailed
-from cerata.engine.handle_lock import HandleLock
-from cerata.engine.log_state import LogState
-from cerata.engine.memory_storage import MemoryFile
+from cerata.engine.log_file.handle_lock import HandleLock
+from cerata.engine.log_file.log_state import LogState
 from cerata.engine.open import open_log
-from cerata.engine.storage import LockName
 
 from .test_relocation import compact, set_moved
 from .words import RING, Disk, counted, put, texts

@@ -6,16 +6,16 @@ from unittest import mock
 import pytest
 from blake3 import blake3
 
-from cerata.engine import idempotency
 from cerata.engine import log as log_module
 from cerata.engine.codec import Batch, WireEvent, key_hash, prepare
 from cerata.engine.errors import Corrupt, IdempotencyConflict, InvalidInput, ReadOnly
 from cerata.engine.events import Draft, PutFrame
-from cerata.engine.file import Flip, LogFile
 from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.toc import Ref
-from cerata.engine.idempotency import KeyIndex, encode_run
-from cerata.engine.reader import Reader
+from cerata.engine.log_file import idempotency
+from cerata.engine.log_file.file import Flip, LogFile
+from cerata.engine.log_file.idempotency import KeyIndex, encode_run
+from cerata.engine.segments.reader import Reader
 from cerata.engine.verify import verify_log
 
 from .words import RING, Disk, erasing, put, texts

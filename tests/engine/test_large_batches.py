@@ -8,14 +8,14 @@ import msgspec
 import pytest
 
 from cerata.engine.codec import Batch, prepare
+from cerata.engine.disk.memory_storage import MemoryFile
 from cerata.engine.errors import Conflict, Corrupt, NotFound, OutcomeUnknown, StorageFailed
 from cerata.engine.events import Attachment, Draft, Embedding, PutFrame
 from cerata.engine.format.extent import EXTENT_HEADER_SIZE, decode_extent_header
 from cerata.engine.integrity import hash_bytes
-from cerata.engine.memory_storage import MemoryFile
 from cerata.engine.open import open_log
-from cerata.engine.segment_index import BatchRow
-from cerata.engine.segment_writer import SegmentDraft
+from cerata.engine.segments.segment_index import BatchRow
+from cerata.engine.segments.segment_writer import SegmentDraft
 
 from .test_log import whole
 from .words import RING, Disk, blob, failing, other, put

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from cerata.engine.disk.memory_storage import MemoryStorage
 from cerata.engine.errors import Corrupt, Unsupported
 from cerata.engine.format import footer as footer_module
 from cerata.engine.format import page as page_module
@@ -48,7 +49,6 @@ from cerata.engine.format.toc import (
     encode_manifest,
 )
 from cerata.engine.limits import BATCH_EVENTS_MAX, RING_SIZE_MAX, TOC_SIZE_MAX
-from cerata.engine.memory_storage import MemoryStorage
 
 KEY = file_key(b"f" * 16)
 OTHER_KEY = file_key(b"g" * 16)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from cerata.engine.backup import back_up
 from cerata.engine.codec import Batch, prepare
+from cerata.engine.copies.backup import back_up
 from cerata.engine.errors import Corrupt
 from cerata.engine.events import (
     Attachment,
@@ -17,9 +17,9 @@ from cerata.engine.events import (
 )
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.log import Log
-from cerata.engine.segment_reader import Segment
-from cerata.engine.segment_writer import SegmentDraft
-from cerata.engine.vector_hashes import with_hash, without_hash
+from cerata.engine.salted_hashes import with_hash, without_hash
+from cerata.engine.segments.segment_reader import Segment
+from cerata.engine.segments.segment_writer import SegmentDraft
 from cerata.engine.verify import verify_log
 
 from .words import Disk, blob, erasing, put, stored

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
+from cerata.engine.disk.memory_storage import MemoryFile, MemoryStorage
+from cerata.engine.disk.storage import LockName, StorageFile
 from cerata.engine.errors import Locked, StorageFailed
-from cerata.engine.locks import held, wait_for
-from cerata.engine.memory_storage import MemoryFile, MemoryStorage
-from cerata.engine.storage import LockName, StorageFile
+from cerata.engine.log_file.locks import held, wait_for
 
 from .words import TickingClock
 

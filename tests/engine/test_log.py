@@ -8,12 +8,12 @@ from unittest import mock
 import pytest
 
 from cerata.engine.codec import Prepared, WireEvent
+from cerata.engine.copies.salvage import salvaged_events
 from cerata.engine.errors import Closed, Conflict, InvalidInput, NotFound, ReadOnly
 from cerata.engine.events import Draft, PutFrame
 from cerata.engine.format.record import EMPTY_SECTOR
 from cerata.engine.integrity import Tree, chain_next, chain_start, root_of
-from cerata.engine.reader import Reader, Snapshot
-from cerata.engine.salvage import salvaged_events
+from cerata.engine.segments.reader import Reader, Snapshot
 from cerata.engine.verify import verify_log
 
 from .words import Disk, blob, one_chunk, other, put, stored, texts

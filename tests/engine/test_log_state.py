@@ -4,8 +4,8 @@ from unittest import mock
 
 import pytest
 
+from cerata.engine.disk.memory_storage import MemoryFile
 from cerata.engine.errors import Corrupt
-from cerata.engine.memory_storage import MemoryFile
 
 from .test_relocation import compact
 from .words import LATER, Disk, counted, put, texts

@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 
 from cerata.engine import open as opening
-from cerata.engine.create import TEMPORARY_SUFFIX
-from cerata.engine.environment import Environment
+from cerata.engine.copies.salvage import salvaged_events
+from cerata.engine.disk.environment import Environment
+from cerata.engine.disk.memory_storage import MemoryFile, MemoryStorage
+from cerata.engine.disk.storage import LockName, OsStorage, StorageFile
 from cerata.engine.errors import (
     CerataError,
     Closed,
@@ -26,15 +28,13 @@ from cerata.engine.errors import (
     StorageFailed,
     Unsupported,
 )
-from cerata.engine.file import PAGES_SIZE
 from cerata.engine.format.page import MAGIC, RING_OFFSET
 from cerata.engine.limits import PAGE_SIZE, RING_SIZE_DEFAULT, RING_SIZE_MAX, RING_SIZE_MIN
 from cerata.engine.log import Log
-from cerata.engine.memory_storage import MemoryFile, MemoryStorage
+from cerata.engine.log_file.create import TEMPORARY_SUFFIX
+from cerata.engine.log_file.file import PAGES_SIZE
+from cerata.engine.log_file.recovery import RecoveredState, examine
 from cerata.engine.open import open_log
-from cerata.engine.recovery import RecoveredState, examine
-from cerata.engine.salvage import salvaged_events
-from cerata.engine.storage import LockName, OsStorage, StorageFile
 
 from .test_layouts import forged_page
 from .words import PATH, RING, Disk, put, texts

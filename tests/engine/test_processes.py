@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from cerata.engine.disk.storage import LockName, OsFile, OsStorage
 from cerata.engine.errors import CerataError, Closed
 from cerata.engine.log import Log
 from cerata.engine.open import open_log
-from cerata.engine.storage import LockName, OsFile, OsStorage
 from cerata.engine.verify import verify_log
 from cerata.fault_injection.mutation.mutate import Edit, Plant
 

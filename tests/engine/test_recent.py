@@ -7,11 +7,11 @@ from unittest import mock
 from msgspec.structs import replace
 
 from cerata.engine.codec import Batch, prepare
-from cerata.engine.columnar_events import ColumnarEvents
 from cerata.engine.events import Draft, Event, PutFrame
 from cerata.engine.log import Log
-from cerata.engine.reader import Reader, Snapshot
-from cerata.engine.recent import RecentBatches
+from cerata.engine.segments.columnar_events import ColumnarEvents
+from cerata.engine.segments.reader import Reader, Snapshot
+from cerata.engine.segments.recent import RecentBatches
 
 from .test_sealed_events import check_columns, facts_of
 from .words import RING, Disk, blob, other, put

@@ -6,13 +6,13 @@ from unittest import mock
 
 import pytest
 
-from cerata.engine import recovery
 from cerata.engine.errors import Corrupt
-from cerata.engine.file import choose_page
 from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.page import RING_OFFSET
-from cerata.engine.recovery import RecoveryReport
-from cerata.engine.ring import look_beyond
+from cerata.engine.log_file import recovery
+from cerata.engine.log_file.file import choose_page
+from cerata.engine.log_file.recovery import RecoveryReport
+from cerata.engine.log_file.ring import look_beyond
 from cerata.engine.verify import verify_log
 
 from .words import Disk, put, stored, texts

@@ -5,15 +5,15 @@ from typing import Literal
 import pytest
 from msgspec.structs import replace
 
-from cerata.engine.backup import back_up
 from cerata.engine.codec import SpillRef
+from cerata.engine.copies.backup import back_up
+from cerata.engine.disk.memory_storage import MemoryFile
+from cerata.engine.disk.storage import LockName, StorageFile
 from cerata.engine.errors import Corrupt, NotFound, Unsupported
-from cerata.engine.file import PAGES_SIZE, LogFile, choose_page, turned
 from cerata.engine.limits import PAGE_SIZE
 from cerata.engine.log import Log
-from cerata.engine.memory_storage import MemoryFile
-from cerata.engine.relocation import clear_moved, follow_move
-from cerata.engine.storage import LockName, StorageFile
+from cerata.engine.log_file.file import PAGES_SIZE, LogFile, choose_page, turned
+from cerata.engine.log_file.relocation import clear_moved, follow_move
 from cerata.engine.verify import verify_log
 
 from .words import PATH, Disk, put, texts

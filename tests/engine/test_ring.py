@@ -9,7 +9,7 @@ from cerata.engine.codec import WireBatch, encode_content, prepare
 from cerata.engine.format.page import HeaderPage
 from cerata.engine.format.record import RecordPrefix, encode_padding, encode_record
 from cerata.engine.limits import BATCH_EVENTS_MAX, RING_SIZE_GROWN, SECTOR_SIZE
-from cerata.engine.ring import Cursor, End, Walk, grown_size, look_beyond, walk
+from cerata.engine.log_file.ring import Cursor, End, Walk, grown_size, look_beyond, walk
 
 from .words import Disk, put, texts
 

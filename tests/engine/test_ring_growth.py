@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
-from cerata.engine import ring
-from cerata.engine.backup import back_up
+from cerata.engine.copies.backup import back_up
 from cerata.engine.errors import CerataError, OutcomeUnknown
 from cerata.engine.format.page import RING_OFFSET
 from cerata.engine.limits import RING_SIZE_GROWN
 from cerata.engine.log import Log
+from cerata.engine.log_file import ring
 from cerata.engine.open import open_log
 from cerata.engine.verify import verify_log
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from cerata.engine.copies.salvage import salvaged_events
 from cerata.engine.errors import Corrupt, ReadOnly
-from cerata.engine.file import choose_page
-from cerata.engine.salvage import salvaged_events
+from cerata.engine.log_file.file import choose_page
 
 from .words import PATH, Disk, put, texts
 

@@ -10,11 +10,11 @@ import pytest
 
 import cerata
 from cerata.engine import codec
-from cerata.engine.columnar_events import ColumnarEvents
 from cerata.engine.errors import Corrupt
 from cerata.engine.events import Draft, Event, Payload, PutFrame
 from cerata.engine.log import Log
-from cerata.engine.segment_reader import Segment
+from cerata.engine.segments.columnar_events import ColumnarEvents
+from cerata.engine.segments.segment_reader import Segment
 
 from ..replay.erasures import erase
 from .words import Disk, other, put

@@ -14,9 +14,9 @@ from random import Random
 
 import pytest
 
+from cerata.engine.disk.memory_storage import MemoryFile
+from cerata.engine.disk.storage import Buffer
 from cerata.engine.limits import SECTOR_SIZE
-from cerata.engine.memory_storage import MemoryFile
-from cerata.engine.storage import Buffer
 
 from ..crash.mutants import BY_NAME
 from .damage import WRONG, outcome

@@ -10,11 +10,18 @@ from typing import Literal
 
 import pytest
 
-from cerata.engine import storage as storage_module
+from cerata.engine.disk import storage as storage_module
+from cerata.engine.disk.memory_storage import MemoryStorage
+from cerata.engine.disk.storage import (
+    LockName,
+    OsStorage,
+    Storage,
+    StorageFile,
+    refused,
+    search_sectors,
+)
 from cerata.engine.errors import Closed, NotFound, StorageFailed
 from cerata.engine.limits import SECTOR_SIZE
-from cerata.engine.memory_storage import MemoryStorage
-from cerata.engine.storage import LockName, OsStorage, Storage, StorageFile, refused, search_sectors
 
 from ..crash.system_calls import NOTHING, SHORT, Fault, FaultySystem
 

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 import pytest
 
+from cerata.engine.disk.memory_storage import MemoryFile
+from cerata.engine.disk.storage import refused
 from cerata.engine.errors import StorageFailed
 from cerata.engine.log import Log
-from cerata.engine.memory_storage import MemoryFile
-from cerata.engine.storage import refused
 from cerata.engine.verify import verify_log
 
 from .specimen import Specimen, build

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from cerata.engine import events
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
 from cerata.engine.errors import Unsupported
 from cerata.engine.events import Draft, EventBody, PutFrame, UnknownBody, event, upcaster
 from cerata.engine.log import Log

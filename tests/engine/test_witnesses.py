@@ -6,15 +6,15 @@ from unittest import mock
 
 import pytest
 
-from cerata.engine.backup import back_up
-from cerata.engine.compact import Steps, compact
+from cerata.engine.copies.backup import back_up
+from cerata.engine.copies.compact import Steps, compact
+from cerata.engine.disk.memory_storage import MemoryFile
 from cerata.engine.errors import Corrupt, StorageFailed
-from cerata.engine.file import choose_page
 from cerata.engine.format.page import HeaderPage
 from cerata.engine.format.witness import decode_witness, encode_witness
 from cerata.engine.limits import SECTOR_SIZE
 from cerata.engine.log import Log
-from cerata.engine.memory_storage import MemoryFile
+from cerata.engine.log_file.file import choose_page
 from cerata.engine.verify import verify_log
 
 from .words import Disk, counted, failing, put, texts

@@ -15,15 +15,15 @@ from msgspec.structs import replace
 
 from cerata.engine import log as log_module
 from cerata.engine.codec import Prepared, WireEvent, prepare
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
+from cerata.engine.disk.memory_storage import MemoryFile, MemoryNode, MemoryStorage
 from cerata.engine.errors import CerataError, StorageFailed
 from cerata.engine.events import Draft, Event, PutFrame, UnknownBody
-from cerata.engine.file import Flip, StateDraft
 from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.toc import LedgerEntry
 from cerata.engine.integrity import commitment_of, hash_bytes
 from cerata.engine.log import Log
-from cerata.engine.memory_storage import MemoryFile, MemoryNode, MemoryStorage
+from cerata.engine.log_file.file import Flip, StateDraft
 from cerata.engine.open import open_log
 
 RING = 64 << 10

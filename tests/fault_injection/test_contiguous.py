@@ -23,11 +23,13 @@ def test_no_range_of_damage_takes_an_acknowledged_batch_in_silence(seed: int) ->
 
 
 _PROOF = Edit(
-    "cerata.engine.recovery:_beyond", "max([*claims, *named, page.closed_seq])", "max(claims)"
+    "cerata.engine.log_file.recovery:_beyond",
+    "max([*claims, *named, page.closed_seq])",
+    "max(claims)",
 )
-_CLOSE = Edit("cerata.engine.writer:Writer.close_log", "closed_seq=head", "closed_seq=0")
-_BOTH = Edit("cerata.engine.recovery:examine", "not named and head <= named_seq", "False")
-_TURNS = Edit("cerata.engine.writer:Writer._witness", "1 - numbers[-1]", "numbers[-1]")
+_CLOSE = Edit("cerata.engine.log_file.writer:Writer.close_log", "closed_seq=head", "closed_seq=0")
+_BOTH = Edit("cerata.engine.log_file.recovery:examine", "not named and head <= named_seq", "False")
+_TURNS = Edit("cerata.engine.log_file.writer:Writer._witness", "1 - numbers[-1]", "numbers[-1]")
 
 OFF = {
     "witnesses are not believed": _PROOF,

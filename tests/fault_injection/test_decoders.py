@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
+from cerata.engine.disk.memory_storage import MemoryNode, MemoryStorage
 from cerata.engine.events import UNDECODABLE, UnknownBody
-from cerata.engine.memory_storage import MemoryNode, MemoryStorage
 from cerata.engine.open import open_log
 from cerata.fault_injection.stories.engine_workloads import PATH
 

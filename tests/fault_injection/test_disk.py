@@ -2,8 +2,8 @@
 
 import pytest
 
+from cerata.engine.disk.storage import LockName
 from cerata.engine.errors import NotFound, StorageFailed
-from cerata.engine.storage import LockName
 from cerata.fault_injection.crash_states.operations import (
     Kill,
     Lock,

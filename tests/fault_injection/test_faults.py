@@ -215,8 +215,8 @@ def test_a_second_flip_after_a_failed_page_sync_loses_nothing(act: str) -> None:
 
 def test_who_trusts_a_later_sync_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Recovery that does not write anew what it recovered unproven, but syncs and goes on."""
-    from cerata.engine.recovery import RecoveredState
-    from cerata.engine.writer import Writer
+    from cerata.engine.log_file.recovery import RecoveredState
+    from cerata.engine.log_file.writer import Writer
 
     start = start_named("empty")
     settle = Writer.settle
@@ -243,7 +243,7 @@ def test_a_handle_that_goes_on_after_a_failed_sync_is_caught(
 ) -> None:
     """The poison is what the next call meets."""
     from cerata.engine.errors import StorageFailed
-    from cerata.engine.poison import Poison
+    from cerata.engine.handle import Poison
 
     def forgive(_poison: Poison, failure: StorageFailed) -> StorageFailed:
         return failure

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cerata.engine.storage import StorageFile
+from cerata.engine.disk.storage import StorageFile
 from cerata.fault_injection.simulation.disk import SimulatedDisk, SimulatedFile
 from cerata.fault_injection.simulation.file_layout import FileGeometry
 from cerata.fault_injection.simulation.write_order_monitor import (

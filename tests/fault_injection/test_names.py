@@ -5,10 +5,10 @@ The file has its name, or nobody was told anything.
 
 import pytest
 
-from cerata.engine.create import create
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
+from cerata.engine.disk.storage import LockName, StorageFile, refused
 from cerata.engine.errors import StorageFailed
-from cerata.engine.storage import LockName, StorageFile, refused
+from cerata.engine.log_file.create import create
 from cerata.fault_injection.crash_states.epochs import epochs
 from cerata.fault_injection.crash_states.states import Models, Plan
 from cerata.fault_injection.judging.campaign import Campaign, Story

@@ -72,17 +72,21 @@ def test_a_harness_that_always_cries_is_noticed_too(monkeypatch: pytest.MonkeyPa
 
 def test_a_plant_that_no_longer_fits_is_an_error() -> None:
     """Otherwise a change of the engine would turn the plant into nothing, and the test green."""
-    plant = Plant("x", "damage", (Edit("cerata.engine.ring:walk", "no such text", "pass"),))
+    plant = Plant(
+        "x", "damage", (Edit("cerata.engine.log_file.ring:walk", "no such text", "pass"),)
+    )
     with pytest.raises(PlantOutdated, match="contains 0 times"), plant.planted():
         pass
 
 
 def test_a_plant_leaves_the_engine_as_it_was() -> None:
     """Plants are undone also in the modules that imported the function by name."""
-    recovery = sys.modules["cerata.engine.recovery"]
-    ring = sys.modules["cerata.engine.ring"]
+    recovery = sys.modules["cerata.engine.log_file.recovery"]
+    ring = sys.modules["cerata.engine.log_file.ring"]
     before = recovery.walk, ring.walk
-    plant = next(plant for plant in PLANTS if plant.edits[0].target == "cerata.engine.ring:walk")
+    plant = next(
+        plant for plant in PLANTS if plant.edits[0].target == "cerata.engine.log_file.ring:walk"
+    )
     with plant.planted():
         assert recovery.walk is ring.walk is not before[0]
     assert (recovery.walk, ring.walk) == before

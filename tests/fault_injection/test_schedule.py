@@ -2,7 +2,7 @@
 
 import pytest
 
-from cerata.engine.storage import LockName
+from cerata.engine.disk.storage import LockName
 from cerata.fault_injection.crash_states.states import Plan
 from cerata.fault_injection.judging.campaign import Campaign, Story
 from cerata.fault_injection.judging.oracle import LogLike

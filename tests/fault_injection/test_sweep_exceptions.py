@@ -28,19 +28,21 @@ def test_an_exception_anywhere_leaves_no_lie(seed: int) -> None:
 OFF = {
     "what an interrupt left of the state is believed": (
         Edit(
-            "cerata.engine.handle_lock:HandleLock.begin_change", "if self.is_changing:", "if False:"
+            "cerata.engine.log_file.handle_lock:HandleLock.begin_change",
+            "if self.is_changing:",
+            "if False:",
         ),
         "append",
         "Writer.write_batch",
     ),
     "a file that nobody holds stays open": (
-        Edit("cerata.engine.storage:OsFile.__del__", "self.close()", "pass"),
+        Edit("cerata.engine.disk.storage:OsFile.__del__", "self.close()", "pass"),
         "open",
         "open_log",
     ),
     "a descriptor is taken first and closed then": (
         Edit(
-            "cerata.engine.storage:OsFile.close",
+            "cerata.engine.disk.storage:OsFile.close",
             "any(map(os.close, self._owned))",
             "for number in self._owned: os.close(number)",
         ),

@@ -25,24 +25,30 @@ def test_every_failing_call_has_a_true_outcome(seed: int) -> None:
     assert tally.by_call.keys() >= FAULTS.keys() - {"rename", "unlink", "link", "fsync"}
 
 
-_STORAGE = "cerata.engine.storage:OsFile."
+_STORAGE = "cerata.engine.disk.storage:OsFile."
 _SHORT = Edit(_STORAGE + "write_at", "if written == len(data):", "if True:")
 _SHORT_READ = Edit(_STORAGE + "read_at", "while len(data) < size:", "while False:")
 _UNTYPED = Edit(_STORAGE + "write_at", 'raise self._refused(error, "write") from error', "raise")
 _STANDS = Edit(
-    "cerata.engine.writer:Writer.write_record", "if self._is_stored(offset, record):", "if False:"
+    "cerata.engine.log_file.writer:Writer.write_record",
+    "if self._is_stored(offset, record):",
+    "if False:",
 )
-_STUCK = Edit("cerata.engine.handle_lock:HandleLock.give_up", "file.close()", "pass")
+_STUCK = Edit("cerata.engine.log_file.handle_lock:HandleLock.give_up", "file.close()", "pass")
 _SYNC = Edit(
-    "cerata.engine.writer:Writer.sync", "raise self._poison.take(error) from error", "raise"
+    "cerata.engine.log_file.writer:Writer.sync",
+    "raise self._poison.take(error) from error",
+    "raise",
 )
 _CREATOR = Edit(
-    "cerata.engine.create:create",
+    "cerata.engine.log_file.create:create",
     "except BaseException:\n        file.close()",
     "except BaseException:\n        pass",
 )
 _STATE = Edit(
-    "cerata.engine.handle_lock:HandleLock.begin_change", "if self.is_changing:", "if False:"
+    "cerata.engine.log_file.handle_lock:HandleLock.begin_change",
+    "if self.is_changing:",
+    "if False:",
 )
 
 OFF = {

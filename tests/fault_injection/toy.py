@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from blake3 import blake3
 
-from cerata.engine.environment import Environment
-from cerata.engine.storage import LockName, StorageFile
+from cerata.engine.disk.environment import Environment
+from cerata.engine.disk.storage import LockName, StorageFile
 from cerata.fault_injection.judging.model import Model, ModelBatch, ModelEvent
 
 LOG_ID = b"toy log, 16 byte"

@@ -20,7 +20,8 @@ from blake3 import blake3
 from cerata.agents.activities.events import EndActivity, RecordCall, StartActivity
 from cerata.agents.growth.events import Judge
 from cerata.agents.slots.events import PutSlot
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
+from cerata.engine.disk.memory_storage import MemoryStorage
 from cerata.engine.events import (
     AccessFrames,
     AssertFact,
@@ -51,14 +52,13 @@ from cerata.engine.events import (
     UnsplitEntity,
     UseEmbedder,
 )
-from cerata.engine.file import Flip, StateDraft
 from cerata.engine.format.checksums import file_key
 from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.page import RING_OFFSET
 from cerata.engine.format.toc import LedgerEntry, Toc
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.log import Log
-from cerata.engine.memory_storage import MemoryStorage
+from cerata.engine.log_file.file import Flip, StateDraft
 from cerata.engine.open import open_log
 from cerata.engine.salted_hashes import context_hash, judged_hash
 from cerata.integrations.langgraph.events import (

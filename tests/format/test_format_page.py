@@ -8,11 +8,12 @@ import msgspec
 import pytest
 from blake3 import blake3
 
-from cerata.engine import limits, segment_index
+from cerata.engine import limits
 from cerata.engine.codec import SpillRef, WireBatch, WireEvent
 from cerata.engine.events import EventBody, EventHeader, Payload
 from cerata.engine.format import checksums as checks
 from cerata.engine.format import extent, footer, page, record, toc, witness
+from cerata.engine.segments import segment_index
 
 from ..kinds import cerata_kinds
 from . import page as document
@@ -153,7 +154,7 @@ def test_file_key_is_derived_as_described() -> None:
 
 def test_numbers_in_the_prose_are_those_of_the_code() -> None:
     """References a manifest page holds, and cuts the TOC remembers."""
-    from cerata.engine import writer
+    from cerata.engine.log_file import writer
 
     assert f"at most {toc.MANIFEST_ENTRIES_MAX}; the writer moves out {toc._FANOUT}" in (
         document.text()

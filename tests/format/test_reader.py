@@ -10,7 +10,7 @@ import pytest
 from blake3 import blake3
 from msgspec import msgpack, structs
 
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
 from cerata.engine.events import Attachment, Draft, Event, PutFrame, PutTag, UnknownBody
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.log import Log

@@ -12,8 +12,8 @@ from cerata.engine import errors as errors_module
 from cerata.engine.errors import Corrupt, Unsupported
 from cerata.engine.events import Draft, PutTag
 from cerata.engine.format.toc import decode_toc
+from cerata.engine.log_file.recovery import RecoveryReport
 from cerata.engine.open import open_log
-from cerata.engine.recovery import RecoveryReport
 
 from . import specimen
 from .reader import Reader

@@ -18,9 +18,9 @@ import cerata
 from cerata import Store
 from cerata.engine.errors import HistoryPruned
 from cerata.engine.events import Draft, UnknownBody
-from cerata.engine.file import Flip, StateDraft
 from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.toc import LedgerEntry, SavedProjection, Toc
+from cerata.engine.log_file.file import Flip, StateDraft
 from cerata.projections import registry
 from cerata.projections.fulltext import beside
 from cerata.projections.fulltext.projection import FulltextProjection
@@ -176,7 +176,7 @@ def test_content_written_during_a_compaction_is_carried(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A later process may save between the copy and the swap: the swap looks again."""
-    from cerata.engine.compact import _Compaction
+    from cerata.engine.copies.compact import _Compaction
 
     swap = _Compaction._swap
 

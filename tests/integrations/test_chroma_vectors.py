@@ -19,12 +19,8 @@ import numpy as np
 import pytest
 
 import cerata
-from cerata.integrations.importers import (
-    ImportedRecords,
-    chroma_vectors,
-    import_from,
-    sqlite_files,
-)
+from cerata.integrations.importers import ImportedRecords, import_from, sqlite_files
+from cerata.integrations.importers import chroma as chroma_vectors
 from cerata.memory.ingest.formats import sandbox
 from cerata.memory.store import Store
 

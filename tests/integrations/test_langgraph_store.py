@@ -38,8 +38,8 @@ from langgraph.store.base import (
 )
 
 import cerata
-from cerata.engine.environment import Environment
-from cerata.engine.memory_storage import MemoryStorage
+from cerata.engine.disk.environment import Environment
+from cerata.engine.disk.memory_storage import MemoryStorage
 from cerata.integrations.langgraph import CerataStore
 
 from ..clocks import StandingClock

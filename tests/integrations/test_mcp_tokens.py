@@ -9,8 +9,7 @@ import pytest
 
 import cerata
 from cerata.cli.main import main
-from cerata.integrations.mcp.http import bearers_of, listening_socket
-from cerata.integrations.mcp.tokens import TokenEntry, tokens_in
+from cerata.integrations.mcp.http import TokenEntry, bearers_of, listening_socket, tokens_in
 
 TOKEN = "s3cret" + 30 * "x"
 

@@ -11,7 +11,7 @@ import pytest
 import cerata
 from cerata import agents
 from cerata.agents.session import Session
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
 from cerata.integrations.mcp.service import Service, check_cursor
 from cerata.retrieval.tokenizer import tokenizer
 

@@ -20,8 +20,8 @@ import pytest
 
 import cerata
 from cerata import Agent, Corrupt, UnreadableItem, View, agents
-from cerata.agents.continuity.archive import archived_days
 from cerata.agents.continuity.exchanges import Talk
+from cerata.agents.continuity.readings import archived_days
 from cerata.agents.session import Session
 from cerata.agents.slot import Slot
 from cerata.integrations.mcp.service import Service

@@ -20,8 +20,8 @@ import cerata
 from cerata import Agent, Corrupt, RerunFailed, Store, UnreadableItem, View, agents
 from cerata.agents.continuity.models import Extractive, Task
 from cerata.cli.main import main
-from cerata.engine.environment import Environment
-from cerata.engine.memory_storage import MemoryStorage
+from cerata.engine.disk.environment import Environment
+from cerata.engine.disk.memory_storage import MemoryStorage
 from cerata.integrations.mcp.service import Service
 from cerata.memory.batch.writer import session_of
 from cerata.memory.search.recall_rerun import RecallSettings

@@ -18,7 +18,7 @@ from typing import Any
 import cerata
 from cerata import Entity, Filter, Store, View, agents
 from cerata.agents import judge
-from cerata.engine.environment import Environment, SystemClock
+from cerata.engine.disk.environment import Environment, SystemClock
 from cerata.engine.events import JsonValue, PutFrame
 from cerata.engine.salted_hashes import judged_hash
 from cerata.packs.plots import draw_facts, draw_graph

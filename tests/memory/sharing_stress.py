@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import cerata
-from cerata.engine import storage as storage_module
-from cerata.engine.environment import Environment, SystemClock
+from cerata.engine.disk import storage as storage_module
+from cerata.engine.disk.environment import Environment, SystemClock
 from cerata.engine.events import Draft, PutFrame, UnknownBody
 from cerata.projections.core.projection import FoldedEvent
 

@@ -21,7 +21,7 @@ from cerata import (
     Store,
     Unsupported,
 )
-from cerata.engine.compact import COPY_SUFFIX
+from cerata.engine.copies.compact import COPY_SUFFIX
 from cerata.engine.integrity import hash_bytes
 from cerata.events import Attachment, DeleteFrame, Embedding, Erase, PutEmbedding
 from cerata.memory import retention
@@ -614,7 +614,7 @@ def test_a_compaction_that_joins_no_segments_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The rule above is seen failing."""
-    monkeypatch.setattr("cerata.engine.backup._SEGMENT_EVENTS_MAX", 1)
+    monkeypatch.setattr("cerata.engine.copies.backup._SEGMENT_EVENTS_MAX", 1)
     size, _ = compacted_sizes(tmp_path / "a.cera")
     assert size > SIZE_MAX
 

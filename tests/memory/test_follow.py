@@ -20,11 +20,11 @@ import pytest
 import cerata
 from cerata import Diverged, EventStream, InvalidInput, NotFound
 from cerata.engine import event_tail
-from cerata.engine.environment import Environment, SystemClock
-from cerata.engine.inotify import FileWatch
-from cerata.engine.memory_storage import MemoryStorage
-from cerata.engine.storage import OsStorage
-from cerata.engine.watch import PolledWatch
+from cerata.engine.disk.environment import Environment, SystemClock
+from cerata.engine.disk.inotify import FileWatch
+from cerata.engine.disk.memory_storage import MemoryStorage
+from cerata.engine.disk.storage import OsStorage
+from cerata.engine.disk.watch import PolledWatch
 from cerata.events import PutFrame
 
 from ..clocks import StandingClock

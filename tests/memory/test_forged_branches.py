@@ -10,7 +10,7 @@ from msgspec.structs import replace
 import cerata
 from cerata.engine.events import Branch, Draft, PutFrame
 from cerata.engine.format.toc import Toc
-from cerata.engine.writer import Writer
+from cerata.engine.log_file.writer import Writer
 from cerata.memory.store import Store
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import cerata
-from cerata.engine.storage import Buffer, OsFile
+from cerata.engine.disk.storage import Buffer, OsFile
 
 from ..crash.mutants import BY_NAME
 

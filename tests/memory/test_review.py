@@ -10,8 +10,8 @@ import pytest
 import cerata
 from cerata import Filter
 from cerata.cli import main
+from cerata.engine.disk.storage import OsStorage
 from cerata.engine.events import PutFrame
-from cerata.engine.storage import OsStorage
 from cerata.memory.ingest.formats.plain import markdown_title
 from cerata.retrieval.chunking import split_passages
 

@@ -9,7 +9,7 @@ import pytest
 
 import cerata
 from cerata import Filter, Store
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
 from cerata.engine.events import RecallContext
 from cerata.projections.columnar.times import to_datetime, to_microseconds
 

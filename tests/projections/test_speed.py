@@ -19,11 +19,11 @@ from benchmarks.fulltext_bench import Folded, corpus, fts5_rate, questions_of, s
 from cerata.engine.events import PutFrame
 from cerata.projections.columnar.columns import I32, I64, U32, U64, Unsigned, ascending_order
 from cerata.projections.core.projection import BLOCK_SEQS
-from cerata.projections.core.ranges import complete_ranges
+from cerata.projections.core.seal import complete_ranges
 from cerata.projections.frames.projection import FramesProjection
 from cerata.projections.fulltext import analyzer as text
 from cerata.projections.fulltext import bm25 as ranking
-from cerata.projections.fulltext import joined_postings, postings
+from cerata.projections.fulltext import occurrences, postings
 from cerata.projections.fulltext.bm25 import FulltextView
 from cerata.projections.fulltext.english import Rules, english
 from cerata.projections.fulltext.occurrences import Occurrences
@@ -251,7 +251,7 @@ def test_a_search_is_faster_than_fts5_because_pieces_are_merged(
 
     monkeypatch.setattr(postings, "tidy", as_they_are)
     # Later questions of a state would read joined pieces: its first ones are measured.
-    monkeypatch.setattr(joined_postings, "_POSTINGS_MAX", 0)
+    monkeypatch.setattr(occurrences, "_POSTINGS_MAX", 0)
     monkeypatch.setattr("cerata.projections.fulltext.projection._PIECE_TOKENS_MIN", 1)
     assert our_median(folded(batch=5)) > peer
 

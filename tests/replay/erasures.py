@@ -9,16 +9,16 @@ from unittest import mock
 
 from msgspec.structs import replace
 
-from cerata.engine import backup
-from cerata.engine.backup import back_up
 from cerata.engine.codec import Batch, WireEvent
-from cerata.engine.create import write_empty
-from cerata.engine.file import PAGES_SIZE, Flip, choose_page, turned
+from cerata.engine.copies import backup
+from cerata.engine.copies.backup import back_up
+from cerata.engine.disk.storage import StorageFile
 from cerata.engine.format.toc import Toc
 from cerata.engine.integrity import commitment_of
 from cerata.engine.limits import PAGE_SIZE
-from cerata.engine.reader import Reader
-from cerata.engine.storage import StorageFile
+from cerata.engine.log_file.create import write_empty
+from cerata.engine.log_file.file import PAGES_SIZE, Flip, choose_page, turned
+from cerata.engine.segments.reader import Reader
 
 from ..engine.words import PATH, Disk
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cerata.engine.format.toc import LedgerEntry, decode_ledger, decode_sections, encode_ledger
-from cerata.projections.core.ranges import complete_ranges, is_range
+from cerata.projections.core.seal import complete_ranges, is_range
 from cerata.projections.registry import projection_key
 from cerata.replay.checkpoint import ledger_of, thinned
 

@@ -10,9 +10,9 @@ import cerata
 from cerata import Filter
 from cerata.engine.errors import Corrupt, InvalidInput
 from cerata.engine.events import Event
-from cerata.engine.file import LogFile
 from cerata.engine.format.toc import Ref
-from cerata.engine.sealed_events import SealedPiece
+from cerata.engine.log_file.file import LogFile
+from cerata.engine.segments.columnar_events import SealedPiece
 from cerata.projections.core.projection import Projection
 from cerata.projections.core.seal import StateDamaged
 from cerata.projections.frames.projection import FramesProjection

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.checkpoint_bench import checkpoint_cost, toc_size
-from cerata.engine.file import LogFile
 from cerata.engine.format.toc import SavedProjection
-from cerata.projections.core import ranges
+from cerata.engine.log_file.file import LogFile
+from cerata.projections.core import seal
 from cerata.projections.registry import BUILT_IN
 from cerata.projections.rows import row_fold
 from cerata.replay import checkpoint
@@ -40,7 +40,7 @@ def test_with_larger_ranges_some_checkpoint_would(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The bound is that of the ranges: joined further, one checkpoint wrote 9 %."""
-    monkeypatch.setattr(ranges, "_SIZES", (32_768, 512))
+    monkeypatch.setattr(seal, "_SIZES", (32_768, 512))
     monkeypatch.setattr(row_fold, "RANGE_SEQS_MAX", 32_768)
     assert largest_share_of_100_000(tmp_path / "a.cera") > 0.05
 

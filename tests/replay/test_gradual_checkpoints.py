@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 import cerata
-from cerata.engine.storage import LockName
+from cerata.engine.disk.storage import LockName
 from cerata.memory.store import Store
 from cerata.projections.core.column_fold import BlockFold
 from cerata.projections.core.projection import FoldedEvent
-from cerata.projections.core.ranges import RANGE_SEQS_MAX
+from cerata.projections.core.seal import RANGE_SEQS_MAX
 from cerata.projections.frames.projection import FramesProjection
 from cerata.replay import gradual_checkpoint
 from cerata.replay.fold import Fold

@@ -6,11 +6,11 @@ import msgspec
 
 import cerata
 from cerata.engine.events import Draft, UnknownBody
-from cerata.engine.file import Flip, StateDraft
 from cerata.engine.format.toc import Ref, SavedProjection, Toc
+from cerata.engine.log_file.file import Flip, StateDraft
 from cerata.memory.store import Store
 from cerata.projections.core.projection import is_idle
-from cerata.projections.core.ranges import layout
+from cerata.projections.core.seal import layout
 from cerata.projections.registry import BUILT_IN, projection_key
 from cerata.replay.checkpoint import saved_ranges
 

@@ -14,7 +14,7 @@ import cerata
 from cerata import Entity
 from cerata.engine.errors import Conflict, Corrupt
 from cerata.engine.events import Event
-from cerata.engine.sealed_events import SealedPiece
+from cerata.engine.segments.columnar_events import SealedPiece
 from cerata.memory.batch.block import Block
 from cerata.memory.batch.validation import BatchChecks
 from cerata.memory.batch.writer import session_of

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import cerata
-from cerata.engine.environment import Environment, SystemClock
+from cerata.engine.disk.environment import Environment, SystemClock
+from cerata.engine.disk.memory_storage import MemoryStorage
+from cerata.engine.disk.storage import LockName, OsStorage
 from cerata.engine.errors import Corrupt
 from cerata.engine.events import PutFrame
-from cerata.engine.memory_storage import MemoryStorage
-from cerata.engine.storage import LockName, OsStorage
 from cerata.projections.core.projection import FoldedEvent, Parameters
 from cerata.projections.rows.row_projection import RowProjection
 from cerata.replay import feed as feeding

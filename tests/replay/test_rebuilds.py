@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cerata.engine.storage import Buffer
+from cerata.engine.disk.storage import Buffer
 from cerata.projections.fulltext.projection import FulltextProjection
 from cerata.projections.registry import Registry
 from cerata.replay import feed as feeding

@@ -12,14 +12,14 @@ import pytest
 
 import cerata
 from cerata import Store, agents
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
+from cerata.engine.disk.memory_storage import MemoryStorage
 from cerata.engine.events import Attachment, Draft, Embedding, PutFrame
 from cerata.engine.integrity import hash_bytes
-from cerata.engine.memory_storage import MemoryStorage
-from cerata.engine.reader import Reader
-from cerata.engine.recent import RecentBatch, RecentBatches
-from cerata.engine.segment_cache import SegmentCache
-from cerata.engine.segment_reader import Segment
+from cerata.engine.segments.caches import SegmentCache
+from cerata.engine.segments.reader import Reader
+from cerata.engine.segments.recent import RecentBatch, RecentBatches
+from cerata.engine.segments.segment_reader import Segment
 from cerata.projections.core.projection import FoldedEvent
 from cerata.replay.fold import Fold
 

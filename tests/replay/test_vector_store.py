@@ -10,15 +10,14 @@ import pytest
 
 import cerata
 from cerata import Store
-from cerata.engine.cache_sizes import CacheSizes
-from cerata.engine.file import LogFile
+from cerata.engine.disk.storage import OsStorage
 from cerata.engine.limits import PAGE_SIZE
-from cerata.engine.storage import OsStorage
+from cerata.engine.log_file.file import LogFile
+from cerata.engine.segments.caches import CacheSizes
 from cerata.projections.columnar.columns import I64
 from cerata.projections.vectors import nearest as nearest_module
-from cerata.replay.place_directory import RUN, PlaceDirectory
-from cerata.replay.vector_places import NO_RUNS, UNPLACED, Runs, read_rows
-from cerata.replay.verified_vectors import KeptVectors, VerifiedVectors, sums_of
+from cerata.replay.vector_places import NO_RUNS, RUN, UNPLACED, PlaceDirectory, Runs, read_rows
+from cerata.replay.vector_store import KeptVectors, VerifiedVectors, sums_of
 
 Vectors = npt.NDArray[np.float32]
 

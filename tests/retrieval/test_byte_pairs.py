@@ -11,10 +11,17 @@ import toktok
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cerata.retrieval import byte_pairs as module
+from cerata.retrieval import tokenizer as module
 from cerata.retrieval import tokenizer as tokens
-from cerata.retrieval.byte_pairs import SIZE_MAX, BytePairs, byte_pairs, packed
-from cerata.retrieval.tokenizer import ENCODING, BpeTokenizer, tokenizer
+from cerata.retrieval.tokenizer import (
+    ENCODING,
+    SIZE_MAX,
+    BpeTokenizer,
+    BytePairs,
+    byte_pairs,
+    packed,
+    tokenizer,
+)
 
 
 def matching(pattern: str) -> list[str]:

@@ -15,27 +15,25 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 import cerata
-from cerata.agents.turns.lexicon import english_lexicon
-from cerata.agents.turns.topics import topics_of
+from cerata.agents.turns.lexicon import english_lexicon, topics_of
 from cerata.memory.facts.english import EnglishFacts
 from cerata.memory.search.request import SearchRequest
 from cerata.memory.values.text_diff import text_diff
 from cerata.projections.fulltext.analyzer import spans, terms, words
 from cerata.projections.fulltext.query import plain
 from cerata.retrieval.chunking import split_passages, split_sections
-from cerata.retrieval.context.best_span import best_span, ranked_rows
 from cerata.retrieval.context.duplicates import Duplicates, folded
+from cerata.retrieval.context.extracts import best_span, by_worth, ranked_rows, sentences
 from cerata.retrieval.context.imitation import marked, on_one_line
-from cerata.retrieval.context.sentences import by_worth, sentences
-from cerata.retrieval.proper_nouns import proper_names, proper_nouns
 from cerata.retrieval.query_classifier import classify
 from cerata.retrieval.question_analysis import analysis_of
 from cerata.retrieval.question_times import times_in
-from cerata.retrieval.ranking.profiles import profile_of
+from cerata.retrieval.ranking.profile import profile_of
 from cerata.retrieval.speaker_names import name_places, named_roles
 from cerata.retrieval.tables import find_tables
 from cerata.retrieval.text_dates import dates_in
 from cerata.retrieval.tokenizer import tokenizer
+from cerata.retrieval.word_kinds import proper_names, proper_nouns
 
 _NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
 if TYPE_CHECKING:

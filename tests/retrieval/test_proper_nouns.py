@@ -2,7 +2,7 @@
 
 import pytest
 
-from cerata.retrieval.proper_nouns import proper_nouns
+from cerata.retrieval.word_kinds import proper_nouns
 
 
 @pytest.mark.parametrize(

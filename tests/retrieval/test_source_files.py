@@ -2,7 +2,7 @@
 
 import pytest
 
-from cerata.retrieval.source_files import is_test_file
+from cerata.memory.search.signals import is_test_file
 
 
 @pytest.mark.parametrize(

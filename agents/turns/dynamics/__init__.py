@@ -1,7 +1,7 @@
 """Dynamics: an experimental predictor of exchanges, in integers. A program opts in to it.
 
 Purpose: a surprise for each exchange of an agent. `open(projections=[cerata.Dynamics])` adds the
-fold to a store; other stores load none of these modules. Read first: `projection`, then `stream`.
+fold to a store; other stores load none of these modules. Read first: `projection`.
 """
 
 from typing import Final

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias, cast
 
 import msgspec
 
-from .flaws import Flaws
+from .document import Flaws
 
 Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
 """The types to which JSON is decoded."""

@@ -10,11 +10,10 @@ from typing import Final
 
 from cerata.engine.errors import InvalidInput
 
-from .code import extract_code, extract_python
 from .document import Document
 from .html import extract_html
 from .pdf import extract_pdf
-from .plain import extract_markdown, extract_text
+from .plain import extract_code, extract_markdown, extract_python, extract_text
 from .transcripts import extract_json, extract_json_lines
 
 Extractor = Callable[[bytes, str], Document]

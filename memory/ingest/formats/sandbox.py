@@ -19,13 +19,12 @@ from typing import IO, Final, Self, TypeVar
 
 import msgspec
 
+from cerata.engine.disk.storage import refused
 from cerata.engine.errors import InvalidInput, Unsupported
-from cerata.engine.extras import install_command
+from cerata.engine.late import install_command
 from cerata.engine.limits import STRING_SIZE_MAX
-from cerata.engine.storage import refused
 
-from .document import Document, Section, some_text, too_large
-from .flaws import Flaws
+from .document import Document, Flaws, Section, some_text, too_large
 from .sandbox_child import ANSWER_SIZE_MAX, SIZE_BYTES, Failure, Limits
 
 SECONDS_MAX: Final = 60

@@ -21,8 +21,8 @@ import cerata
 from cerata import Agent, Filter, Store
 from cerata.agents.session import Session
 from cerata.agents.turns.line import group_of
-from cerata.engine.environment import Environment
-from cerata.engine.memory_storage import MemoryStorage
+from cerata.engine.disk.environment import Environment
+from cerata.engine.disk.memory_storage import MemoryStorage
 
 from ...clocks import StandingClock
 

@@ -6,8 +6,8 @@ import pytest
 
 import cerata
 from cerata import Store
-from cerata.engine.environment import Environment
-from cerata.engine.memory_storage import MemoryStorage
+from cerata.engine.disk.environment import Environment
+from cerata.engine.disk.memory_storage import MemoryStorage
 
 from ...clocks import StandingClock
 

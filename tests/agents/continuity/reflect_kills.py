@@ -25,12 +25,12 @@ from pathlib import Path
 import cerata
 from cerata import Agent, Filter, Store
 from cerata.agents import judge
-from cerata.agents.activities.reads import activities_at
+from cerata.agents.activities.values import activities_at
 from cerata.agents.continuity.models import Task
 from cerata.agents.continuity.periods import LEVELS
 from cerata.agents.continuity.summaries import Summaries
 from cerata.agents.continuity.tasks import Writer
-from cerata.agents.turns.dimensions import DIMENSIONS
+from cerata.agents.turns.measures import DIMENSIONS
 from cerata.engine.events import Draft, PutFrame, Scope
 from cerata.engine.integrity import hash_bytes
 from cerata.memory.snapshot.reader import snapshot_of

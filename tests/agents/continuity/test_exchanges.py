@@ -10,7 +10,7 @@ import pytest
 import cerata
 from cerata import Agent, Closed, Conflict, IdempotencyConflict, InvalidInput, ReadOnly, Store
 from cerata.agents.activities.columns import ActivityKind
-from cerata.agents.activities.reads import activities_at
+from cerata.agents.activities.values import activities_at
 from cerata.agents.continuity.exchanges import Exchange, Talk
 from cerata.agents.continuity.resumption import last_entry
 from cerata.engine.events import Scope

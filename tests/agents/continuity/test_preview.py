@@ -2,7 +2,7 @@
 
 import cerata
 from cerata import Agent, Store
-from cerata.agents.contexts.preview import NEW_SESSION, preview_of
+from cerata.agents.contexts.session_contexts import NEW_SESSION, preview_of
 from cerata.agents.session import Session
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.snapshot.snapshot import Snapshot

@@ -9,12 +9,12 @@ import pytest
 
 import cerata
 from cerata import Agent, InvalidInput, NotFound, Store, View, agents
-from cerata.agents.activities.reads import activities_at
+from cerata.agents.activities.values import activities_at
 from cerata.agents.contexts.assembly import Assembly, Block
 from cerata.agents.continuity.models import Extractive, Task
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
+from cerata.engine.disk.memory_storage import MemoryStorage
 from cerata.engine.events import RecallContext
-from cerata.engine.memory_storage import MemoryStorage
 from cerata.memory.snapshot.reader import snapshot_of
 
 from ...clocks import StandingClock

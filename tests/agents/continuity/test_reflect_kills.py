@@ -6,7 +6,7 @@ import pytest
 
 import cerata
 from cerata import Filter
-from cerata.agents.activities.reads import activities_at
+from cerata.agents.activities.values import activities_at
 from cerata.memory.snapshot.reader import snapshot_of
 
 from . import reflect_kills

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from cerata import Agent, Filter, InvalidInput, ModelFailed, ReadOnly, Store
-from cerata.agents.activities.reads import activities_at
+from cerata.agents.activities.values import activities_at
 from cerata.agents.continuity.models import Extractive, Source, Task, extract_of, fitting
 from cerata.agents.continuity.reflecting import aligned_line, assessed_scores, proposed_in
 from cerata.agents.continuity.summaries import Summaries

@@ -8,7 +8,7 @@ import cerata
 from cerata import Store
 from cerata.agents import judge
 from cerata.agents.growth.gates import GatedProposal, gated_proposal
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
 from cerata.engine.events import JsonValue
 from cerata.memory.snapshot.reader import snapshot_of
 

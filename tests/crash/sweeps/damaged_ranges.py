@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from cerata.engine.file import LogFile, choose_page
 from cerata.engine.format.page import RING_OFFSET
 from cerata.engine.format.witness import WITNESS_SPACE
 from cerata.engine.limits import PAGE_SIZE
 from cerata.engine.log import Log
+from cerata.engine.log_file.file import LogFile, choose_page
 from cerata.fault_injection.crash_states.operations import SECTOR
 from cerata.fault_injection.judging.campaign import opening
 from cerata.fault_injection.judging.model import Model

@@ -17,9 +17,9 @@ from random import Random
 from typing import Any
 
 from cerata import engine, memory
+from cerata.engine.disk.storage import OsFile, OsStorage
 from cerata.engine.errors import CerataError, OutcomeUnknown
 from cerata.engine.log import Log
-from cerata.engine.storage import OsFile, OsStorage
 from cerata.fault_injection.judging.tally import SweepTally
 from cerata.fault_injection.stories.engine_workloads import RING_SIZE
 from cerata.memory.store import Store, open_store

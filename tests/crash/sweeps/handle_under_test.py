@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
+from cerata.engine.disk.storage import OsStorage
 from cerata.engine.errors import CerataError, OutcomeUnknown
 from cerata.engine.events import (
     DeleteFrame,
@@ -26,7 +27,6 @@ from cerata.engine.events import (
 )
 from cerata.engine.log import Log
 from cerata.engine.open import open_log
-from cerata.engine.storage import OsStorage
 from cerata.engine.verify import verify_log
 from cerata.fault_injection.simulation.simulated_world import SeededBytes, VirtualClock
 from cerata.fault_injection.stories.engine_workloads import RING_SIZE

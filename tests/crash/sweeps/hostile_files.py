@@ -18,15 +18,15 @@ from unittest import mock
 
 import msgspec
 
-from cerata.engine.environment import Environment
+from cerata.engine.copies.salvage import salvaged_events
+from cerata.engine.disk.environment import Environment
+from cerata.engine.disk.memory_storage import MemoryNode, MemoryStorage
 from cerata.engine.errors import CerataError
 from cerata.engine.events import Attachment, Draft, Embedding, PutFrame, UnknownBody
 from cerata.engine.format import checksums as checks
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.log import Log
-from cerata.engine.memory_storage import MemoryNode, MemoryStorage
 from cerata.engine.open import open_log
-from cerata.engine.salvage import salvaged_events
 from cerata.engine.verify import verify_log
 from cerata.fault_injection.judging.tally import SweepTally
 from cerata.fault_injection.simulation.simulated_world import SeededBytes, VirtualClock

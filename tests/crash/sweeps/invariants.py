@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from cerata.engine import log_state
+from cerata.engine.disk.storage import LockName, OsStorage
 from cerata.engine.errors import CerataError, Closed, Corrupt, OutcomeUnknown
 from cerata.engine.format.toc import Ref
 from cerata.engine.integrity import HASH_SIZE
 from cerata.engine.log import Log
+from cerata.engine.log_file import log_state
+from cerata.engine.log_file.ring import Walk, walk
 from cerata.engine.open import open_log
-from cerata.engine.ring import Walk, walk
-from cerata.engine.storage import LockName, OsStorage
 from cerata.fault_injection.crash_states.operations import SECTOR
 from cerata.fault_injection.judging.oracle import Finding
 from cerata.fault_injection.simulation.simulated_world import World

@@ -13,14 +13,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from cerata.engine.backup import back_up
+from cerata.engine.copies.backup import back_up
+from cerata.engine.copies.fork import KeptStates, fork_into_file
 from cerata.engine.errors import CerataError
 from cerata.engine.events import DeleteFrame, Draft, PutTag, SupersedeFrame
-from cerata.engine.file import PAGES_SIZE, choose_page, turned
-from cerata.engine.fork import KeptStates, fork_into_file
 from cerata.engine.limits import PAGE_SIZE
 from cerata.engine.log import Log
-from cerata.engine.newest_events import BRANCH
+from cerata.engine.log_file.file import PAGES_SIZE, choose_page, turned
+from cerata.engine.log_file.newest_events import BRANCH
 from cerata.engine.open import open_log
 from cerata.engine.verify import verify_log
 from cerata.fault_injection.stories.engine_workloads import RING_SIZE

@@ -9,9 +9,9 @@ import pytest
 
 import cerata
 from cerata import Store, agents
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
+from cerata.engine.disk.memory_storage import MemoryStorage
 from cerata.engine.events import DeleteFrame
-from cerata.engine.memory_storage import MemoryStorage
 from cerata.integrations.mcp.service import Service
 
 from ...clocks import StandingClock

@@ -11,7 +11,7 @@ import pytest
 import cerata
 from cerata import Filter, Store
 from cerata.engine.events import DeleteFrame, EventBody, SupersedeFrame
-from cerata.engine.segment_reader import Segment
+from cerata.engine.segments.segment_reader import Segment
 from cerata.memory.snapshot.layers import Layers
 from cerata.projections.frames.reader import Frames
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import cerata
-from cerata.engine import writer
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
 from cerata.engine.events import AssertFact, PutFrame
 from cerata.engine.limits import RECORDED_MAX, TIME_MAX, TIME_MIN
+from cerata.engine.log_file import writer
 
 from ...clocks import StandingClock
 from ..no_descriptors import READS

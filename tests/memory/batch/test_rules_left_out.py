@@ -33,13 +33,12 @@ from cerata.engine.events import (
 )
 from cerata.engine.packs import packs, target
 from cerata.memory.batch.conditional_draft import conditional
-from cerata.memory.batch.expiry_rules import ExpiryRules
+from cerata.memory.batch.frame_rules import ExpiryRules
+from cerata.memory.batch.owner_rules import SharedRules
 from cerata.memory.batch.reference_rules import ReferenceRules
 from cerata.memory.batch.rule import Rule
-from cerata.memory.batch.shared_rules import SharedRules
-from cerata.memory.batch.space_rules import SpaceRules
-from cerata.memory.batch.tag_rules import TagRules
-from cerata.memory.batch.validation import BatchChecks, all_rules
+from cerata.memory.batch.validation import BatchChecks, TagRules, all_rules
+from cerata.memory.batch.vector_rules import SpaceRules
 from cerata.memory.batch.writer import session_of
 
 BODIES: Final[Sequence[EventBody]] = (

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import cerata
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
 from cerata.engine.events import Attachment, Embedding, PutEmbedding, PutFrame
 from cerata.engine.integrity import hash_bytes
 from cerata.memory.snapshot.reader import snapshot_of

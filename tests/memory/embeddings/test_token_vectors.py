@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pytest
 
 import cerata
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
 from cerata.engine.events import Attachment, Embedding, PutEmbedding, PutFrame
 from cerata.engine.integrity import hash_bytes
 from cerata.memory.snapshot.reader import snapshot_of

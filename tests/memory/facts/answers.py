@@ -7,7 +7,7 @@ from typing import Any
 import cerata
 from cerata import Entity, Fact
 from cerata.memory.values.facts import plain_object
-from cerata.memory.values.links import Link
+from cerata.memory.values.graph import Link
 
 from ...projections.facts.fact_model import (
     EVER,

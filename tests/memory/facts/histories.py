@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import cerata
 from cerata import Store
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
 
 from ...clocks import StandingClock
 from .acts import KINDS, Act, perform

@@ -8,7 +8,7 @@ import pytest
 
 import cerata
 from cerata import Allen, Assertion, Conflict, Entity, InvalidInput, NotFound, Period, Store
-from cerata.engine.memory_storage import MemoryStorage
+from cerata.engine.disk.memory_storage import MemoryStorage
 
 from ...clocks import StandingClock
 from .answers import said

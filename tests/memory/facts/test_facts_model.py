@@ -17,7 +17,7 @@ from hypothesis import Phase, given, settings
 
 from cerata import Store, View
 from cerata.fault_injection.testing import assert_crash_safe
-from cerata.projections.columnar.intervals import Interval
+from cerata.projections.columnar.times import Interval
 
 from ..model_check import ModelCheck, Sayings
 from .acts import KINDS, Act, perform

@@ -15,7 +15,7 @@ from cerata.memory.snapshot.reader import snapshot_of
 from cerata.projections.columnar.times import to_microseconds
 from cerata.projections.frames.projection import FramesProjection
 from cerata.projections.fulltext.analyzer import term_of, words
-from cerata.retrieval.function_words import content_words
+from cerata.retrieval.word_kinds import content_words
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from cerata import Entity, View
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
+from cerata.engine.disk.memory_storage import MemoryStorage
 from cerata.engine.events import Erased, Scope, ScopeValue, lifted_by
-from cerata.engine.memory_storage import MemoryStorage
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.values.facts import FactObject
-from cerata.memory.values.links import LinkKindName
+from cerata.memory.values.graph import LinkKindName
 
 from ...clocks import StandingClock
 from ...projections.facts.fact_model import ModelEvent

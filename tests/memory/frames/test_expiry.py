@@ -11,9 +11,9 @@ import pytest
 import cerata
 from cerata import Filter, InvalidInput, Store
 from cerata.cli import main
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
+from cerata.engine.disk.memory_storage import MemoryStorage
 from cerata.engine.events import PutFrame, RecallContext
-from cerata.engine.memory_storage import MemoryStorage
 from cerata.projections.columnar.times import to_datetime
 from cerata.projections.frames.reader import Frames
 

@@ -6,7 +6,7 @@ import pytest
 
 import cerata
 from cerata.engine.errors import Corrupt
-from cerata.engine.segment_reader import Segment
+from cerata.engine.segments.segment_reader import Segment
 
 
 def written(path: Path) -> None:

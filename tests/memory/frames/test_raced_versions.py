@@ -16,7 +16,7 @@ import cerata
 from cerata import Conflict, Draft, Store
 from cerata.engine.events import Attachment, Embedding, PutEmbedding
 from cerata.engine.integrity import hash_bytes
-from cerata.memory.batch.version_rules import VersionRules
+from cerata.memory.batch.frame_rules import VersionRules
 
 Race = Callable[[Callable[[], object]], list[object]]
 

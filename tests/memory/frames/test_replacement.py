@@ -9,7 +9,7 @@ import pytest
 
 import cerata
 from cerata import Conflict, IdempotencyConflict, InvalidInput, Store
-from cerata.memory.batch.uri_rules import UriRules
+from cerata.memory.batch.frame_rules import UriRules
 
 from .upserts import WRITERS, Result, storm
 

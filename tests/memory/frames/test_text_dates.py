@@ -9,7 +9,7 @@ import pytest
 
 import cerata
 from cerata import Filter, Receipt, Store, agents
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
 from cerata.engine.events import PutFrame
 from cerata.projections.columnar.times import to_microseconds
 

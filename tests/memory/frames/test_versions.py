@@ -9,9 +9,9 @@ import pytest
 
 import cerata
 from cerata import Conflict, Filter, InvalidInput, NotFound, Store
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
+from cerata.engine.disk.memory_storage import MemoryStorage
 from cerata.engine.events import PutEmbedding
-from cerata.engine.memory_storage import MemoryStorage
 from cerata.memory.frames.closing import expired_frames
 from cerata.memory.snapshot.snapshot import Snapshot
 

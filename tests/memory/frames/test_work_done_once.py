@@ -18,12 +18,12 @@ import pytest
 import cerata
 from cerata import Store, agents
 from cerata.engine import codec, draft_validation, events
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
+from cerata.engine.disk.memory_storage import MemoryStorage
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import Attachment, Draft, Embedding, PutFrame
 from cerata.engine.integrity import hash_bytes, hashes_of
-from cerata.engine.memory_storage import MemoryStorage
-from cerata.engine.segment_reader import Segment
+from cerata.engine.segments.segment_reader import Segment
 
 from ...clocks import StandingClock
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from cerata.engine.errors import InvalidInput
-from cerata.memory.ingest.formats.document import Document
-from cerata.memory.ingest.formats.flaws import parts_with
+from cerata.memory.ingest.formats.document import Document, parts_with
 from cerata.memory.ingest.formats.registry import extract
 
 ITEMS: Final = 9

@@ -13,7 +13,7 @@ import cerata
 from cerata import Flaw, InvalidInput, Store
 from cerata.memory.ingest.formats import transcripts
 from cerata.memory.ingest.formats import turns as shapes
-from cerata.memory.ingest.formats.flaws import OTHER_BRANCH, PLACES_MAX, Flaws
+from cerata.memory.ingest.formats.document import OTHER_BRANCH, PLACES_MAX, Flaws
 from cerata.memory.ingest.formats.foreign_json import salvage_json
 from cerata.memory.ingest.formats.registry import KNOWN_SUFFIXES, extract
 

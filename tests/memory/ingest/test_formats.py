@@ -14,8 +14,7 @@ from pypdf import PdfWriter
 
 from cerata.engine.errors import InvalidInput, Unsupported
 from cerata.memory.ingest.formats import sandbox as isolated
-from cerata.memory.ingest.formats.document import Document
-from cerata.memory.ingest.formats.flaws import Flaw
+from cerata.memory.ingest.formats.document import Document, Flaw
 from cerata.memory.ingest.formats.registry import extract
 from cerata.memory.ingest.formats.turns import BAD_TIME
 

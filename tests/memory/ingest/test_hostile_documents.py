@@ -15,8 +15,7 @@ from cerata import Store
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import PutFrame
 from cerata.memory.ingest.formats import foreign_json, transcripts, turns
-from cerata.memory.ingest.formats.document import NAME_SIZE_MAX, Document
-from cerata.memory.ingest.formats.flaws import Flaw
+from cerata.memory.ingest.formats.document import NAME_SIZE_MAX, Document, Flaw
 from cerata.memory.ingest.formats.registry import SIZE_MAX, extract
 from cerata.memory.ingest.formats.turns import BAD_NAME
 from cerata.retrieval import chunking as passages

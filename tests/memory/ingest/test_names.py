@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cerata
-from cerata.memory.ingest.names import short_names
+from cerata.memory.ingest.discovery import short_names
 
 URIS = st.lists(
     st.lists(st.sampled_from(["a", "b", "main.py", "x.md"]), min_size=1, max_size=4).map(

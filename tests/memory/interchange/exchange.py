@@ -7,7 +7,7 @@ from typing import Any
 
 import cerata
 from cerata import ImportedEvents, Store
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
 from cerata.engine.log import Log
 from cerata.memory.interchange.export import export_events
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import cerata
 from cerata import Conflict, Diverged, HistoryPruned, InvalidInput, NotFound, Store
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
 from cerata.engine.events import Attachment, Draft, Erase, JsonValue, PutFrame, UnknownBody
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.limits import NESTING_MAX

@@ -13,7 +13,7 @@ import cerata
 from cerata import Draft, Store
 from cerata.engine.errors import InvalidInput, NotFound
 from cerata.engine.events import LinkFacts, UnlinkFacts
-from cerata.memory.values.links import KINDS, LinkKindName
+from cerata.memory.values.graph import KINDS, LinkKindName
 
 from ..facts.world import environment
 

@@ -8,8 +8,7 @@ import pytest
 import cerata
 from cerata.engine.events import Draft, UnknownBody
 from cerata.engine.format.toc import Ref
-from cerata.memory.maintenance.doctor import Cure, diagnose
-from cerata.memory.maintenance.repair import repair
+from cerata.memory.maintenance.doctor import Cure, diagnose, repair
 from cerata.replay.checkpoint import chunk_refs
 
 pytestmark = pytest.mark.unwatched("damages files")

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 import cerata
 from cerata import Agent, Filter, Hit, Store, View, agents
-from cerata.engine.environment import Environment
-from cerata.engine.memory_storage import MemoryStorage
+from cerata.engine.disk.environment import Environment
+from cerata.engine.disk.memory_storage import MemoryStorage
 from cerata.projections.fulltext.query import Query
 
 from ...embedders import HashingTokens

@@ -22,9 +22,9 @@ import pytest
 
 import cerata
 from cerata import Context, Store, View
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
+from cerata.engine.disk.memory_storage import MemoryStorage
 from cerata.engine.errors import CerataError
-from cerata.engine.memory_storage import MemoryStorage
 from cerata.memory.search import recall
 from cerata.memory.search.relevance import Relevant
 

@@ -9,7 +9,7 @@ import cerata
 from cerata import Entity, Explanation, Filter, Profile, Store
 from cerata.engine.events import RecallContext
 from cerata.memory.facts.near_frames import HOPS
-from cerata.retrieval.ranking.profiles import DEFAULT, OPTIONAL_SIGNALS, PROFILES
+from cerata.retrieval.ranking.profile import DEFAULT, OPTIONAL_SIGNALS, PROFILES
 from cerata.retrieval.ranking.relevance import BY_WORDS
 
 NAME = "continuity"

@@ -16,7 +16,7 @@ from cerata.engine.events import RecallContext
 from cerata.memory.values.options import Grouping
 from cerata.projections.vectors import maxsim as maxsim_module
 from cerata.projections.vectors.maxsim import best_matches
-from cerata.retrieval.ranking.profiles import DEFAULT
+from cerata.retrieval.ranking.profile import DEFAULT
 
 from ..embeddings.test_token_vectors import embed
 

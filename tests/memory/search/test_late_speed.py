@@ -10,9 +10,9 @@ import pytest
 
 import cerata
 from cerata import Profile, Store
-from cerata.engine.cache_sizes import CacheSizes
+from cerata.engine.segments.caches import CacheSizes
 from cerata.projections.vectors import maxsim
-from cerata.replay.token_vector_store import StoredTokens
+from cerata.replay.vector_store import StoredTokens
 
 from ...timing import seconds
 

@@ -15,7 +15,7 @@ import cerata
 from cerata import Entity, Filter, Profile, Store, View, agents
 from cerata.memory.values.explanation import Explanation
 from cerata.retrieval.embedders.identity import EmbedderIdentity
-from cerata.retrieval.ranking.profiles import DEFAULT
+from cerata.retrieval.ranking.profile import DEFAULT
 
 SPACE = "toy@1/3/cosine"
 TOKENS = "toys@1/2/maxsim/i1"

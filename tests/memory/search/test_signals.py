@@ -16,7 +16,7 @@ from cerata import InvalidInput, Profile, Store, View
 from cerata.engine.events import Event, RecallContext
 from cerata.engine.log import Log
 from cerata.projections.fulltext.analyzer import terms
-from cerata.retrieval.ranking.profiles import DEFAULT, OPTIONAL_SIGNALS
+from cerata.retrieval.ranking.profile import DEFAULT, OPTIONAL_SIGNALS
 from cerata.retrieval.ranking.signals import SIGNALS
 
 WEIGHTS = {

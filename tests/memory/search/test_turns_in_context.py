@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import cerata
 from cerata import Store, View
 from cerata.projections.fulltext.analyzer import terms
-from cerata.retrieval.ranking.profiles import PROFILES
+from cerata.retrieval.ranking.profile import PROFILES
 
 WORDS = ("harbour", "mill", "ferry", "dog", "salt")
 QUESTIONS = ("harbour mill", "the ferry and the dog", "salt")

@@ -12,11 +12,11 @@ from msgspec.structs import replace
 
 import cerata
 from cerata import Filter, Hit, Store
-from cerata.engine.cache_sizes import CacheSizes
 from cerata.engine.events import PutEmbedding, PutFrame
-from cerata.engine.file import PAGES_SIZE, choose_page, turned
 from cerata.engine.limits import EMBEDDING_DIMENSION_MAX, PAGE_SIZE
 from cerata.engine.log import Log
+from cerata.engine.log_file.file import PAGES_SIZE, choose_page, turned
+from cerata.engine.segments.caches import CacheSizes
 from cerata.memory.values.vectors import vectors
 from cerata.projections.columnar.columns import I64, decode_columns, encode_columns
 from cerata.projections.vectors import nearest as nearest_module

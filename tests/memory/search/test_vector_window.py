@@ -16,7 +16,8 @@ from cerata import Filter, Profile, Store, View
 from cerata.memory.search import vector_lane
 from cerata.projections.columnar.columns import F64
 from cerata.projections.columnar.turn_order import turn_order
-from cerata.projections.vectors import nearest, vector_window
+from cerata.projections.vectors import nearest
+from cerata.projections.vectors import nearest as vector_window
 from cerata.projections.vectors.columns import Matrix
 from cerata.projections.vectors.nearest import Metric, QueryVector
 

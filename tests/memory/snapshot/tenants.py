@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import cerata
 from cerata import agents
+from cerata.engine.disk.memory_storage import MemoryStorage
 from cerata.engine.events import Draft, EventBody, Scope, ScopeValue, event
-from cerata.engine.memory_storage import MemoryStorage
 
 from ...clocks import StandingClock
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import cerata
 from cerata import View
 from cerata.engine.events import AssertFact, PutFrame, RetractFact, SupersedeFrame
-from cerata.memory.snapshot.beginning import Common, common_beginning
+from cerata.memory.snapshot.points import Common, common_beginning
 from cerata.memory.snapshot.reader import snapshot_of
 
 from ..acts import ACTS, Act

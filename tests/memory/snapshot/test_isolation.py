@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import cerata
+from cerata.engine.copies.salvage import salvaged_events
 from cerata.engine.events import DeleteFrame, Draft, PutFrame, SupersedeFrame
-from cerata.engine.salvage import salvaged_events
 from cerata.memory.batch.transaction import block_of
 from cerata.memory.batch.writer import session_of
 from cerata.memory.handles import History

@@ -7,11 +7,11 @@ from random import Random
 import pytest
 
 import cerata
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
+from cerata.engine.disk.memory_storage import MemoryStorage
 from cerata.engine.events import DeleteFrame
-from cerata.engine.memory_storage import MemoryStorage
+from cerata.memory.batch.owner_rules import SharedRules
 from cerata.memory.batch.rule import State
-from cerata.memory.batch.shared_rules import SharedRules
 
 from ...clocks import StandingClock
 

@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cerata
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
 from cerata.engine.events import JsonValue
-from cerata.engine.file import LogFile
 from cerata.engine.format.toc import Ref
+from cerata.engine.log_file.file import LogFile
 from cerata.replay import fold
 from cerata.replay.checkpoint import Chunk, read_chunk
 

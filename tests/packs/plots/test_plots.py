@@ -21,12 +21,17 @@ from cerata import Entity, InvalidInput, NotFound, Store, Unsupported, View
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.packs.plots import bitemporal as facts
 from cerata.packs.plots import canvas, draw_facts, draw_graph
+from cerata.packs.plots.bitemporal import lines_in, said, stretch
 from cerata.packs.plots.canvas import Form, fitting, width_of
 from cerata.packs.plots.regions import Region, is_endless, regions_of
 from cerata.packs.plots.ring_layout import Way, places_of, rings_of
-from cerata.packs.plots.time_axis import lines_in, said, stretch
-from cerata.projections.columnar.intervals import BEGINNING, ENDLESS, Interval
-from cerata.projections.columnar.times import to_datetime, to_microseconds
+from cerata.projections.columnar.times import (
+    BEGINNING,
+    ENDLESS,
+    Interval,
+    to_datetime,
+    to_microseconds,
+)
 
 from ...memory.facts.acts import Act
 from ...memory.facts.histories import BATCHES, run

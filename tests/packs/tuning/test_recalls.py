@@ -9,7 +9,7 @@ import cerata
 from cerata import Filter, InvalidInput, Profile, Store, agents
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.packs.tuning.candidates import candidates_of
-from cerata.packs.tuning.recalls import UsedRecalls
+from cerata.packs.tuning.judgements import UsedRecalls
 
 PLAIN = Profile("plain", 1, {"text": 1})
 

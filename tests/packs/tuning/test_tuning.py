@@ -15,11 +15,9 @@ import pytest
 import cerata
 from cerata import InvalidInput, Judgement, NotFound, Profile, Store, Tuning
 from cerata.memory.snapshot.reader import snapshot_of
-from cerata.packs.tuning.candidates import DEPTH, Candidates, candidates_of
-from cerata.packs.tuning.groups import folds_of
+from cerata.packs.tuning.candidates import DEPTH, Candidates, candidates_of, folds_of
 from cerata.packs.tuning.tuning import judged_questions
-from cerata.retrieval.ranking.profile import LANES
-from cerata.retrieval.ranking.profiles import PROFILES
+from cerata.retrieval.ranking.profile import LANES, PROFILES
 from cerata.retrieval.ranking.signals import SIGNALS
 
 WORDS = ("harbour", "mill", "ferry", "salt", "bridge", "kiln", "dune", "grove")
@@ -93,7 +91,7 @@ def test_weights_of_a_fold_do_not_depend_on_its_judgements(
         seen.append(len(lists))
         return PLAIN
 
-    monkeypatch.setattr("cerata.packs.tuning.weights.Learner.learned", learned)
+    monkeypatch.setattr("cerata.packs.tuning.tuning.Learner.learned", learned)
     with cerata.open(":memory:") as store:
         tune(store, conversations(store, 3, of_questions=[True]))
     assert seen == [16, 16, 16, 24]

@@ -4,8 +4,13 @@ import random
 
 import pytest
 
-from cerata.projections.facts.entity_resolution import Act, ActRow, EntityRoles
-from cerata.projections.facts.role_history import RoleHistory, RolesAt
+from cerata.projections.facts.entity_resolution import (
+    Act,
+    ActRow,
+    EntityRoles,
+    RoleHistory,
+    RolesAt,
+)
 
 TENANTS, ENTITIES, ROWS, PREDICATES, SCOPES = (1, 2), range(1, 9), range(5), (1, 2), (1, 2, 3)
 

@@ -13,7 +13,7 @@ import cerata
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import PutFrame
 from cerata.projections.columnar.hash_index import SORT_SIZE_MIN
-from cerata.projections.columnar.string_order import StringOrder, bounds
+from cerata.projections.columnar.sorted_rows import StringOrder, bounds
 from cerata.projections.columnar.strings import Strings
 from cerata.projections.columnar.typed_values import ValueType, number_key, number_ranges
 from cerata.projections.frames.filters import Filter
@@ -51,7 +51,7 @@ def test_sorted_postings_answer_as_a_scan_does_and_show_no_later_row(
     expected = [table.mask(where, table.seq).tolist() for table in snapshots]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("cerata.projections.frames.attributes.SORT_SIZE_MIN", least)
-        patch.setattr("cerata.projections.columnar.string_order.SORT_SIZE_MIN", least)
+        patch.setattr("cerata.projections.columnar.sorted_rows.SORT_SIZE_MIN", least)
         sorted_first = [table.mask(where, table.seq).tolist() for table in snapshots]
         sorted_last = [table.mask(where, table.seq).tolist() for table in reversed(snapshots)]
     assert sorted_first == expected
@@ -219,7 +219,7 @@ def test_strings_compare_by_code_point(texts: list[str], bound: str, cuts: list[
     strings = Strings()
     order = StringOrder(strings)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cerata.projections.columnar.string_order.SORT_SIZE_MIN", 3)
+        patch.setattr("cerata.projections.columnar.sorted_rows.SORT_SIZE_MIN", 3)
         for start, end in pairwise([0, *sorted(cuts), len(texts)]):
             for text in texts[start:end]:
                 strings.code(text, 1)

@@ -7,11 +7,10 @@ import pytest
 
 from cerata.engine.errors import Corrupt
 from cerata.projections.columnar.columns import U32, U64
-from cerata.projections.fulltext import joined_postings
-from cerata.projections.fulltext.fields import FieldLengths
-from cerata.projections.fulltext.joined_postings import PieceGroup
-from cerata.projections.fulltext.occurrences import Occurrences
+from cerata.projections.fulltext import occurrences
+from cerata.projections.fulltext.occurrences import Occurrences, PieceGroup
 from cerata.projections.fulltext.postings import Piece, invert
+from cerata.projections.fulltext.weights import FieldLengths
 
 TERMS = 40
 
@@ -42,7 +41,7 @@ def test_joined_postings_are_those_of_the_pieces(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As of any row, for any terms; a group of a single piece is not joined."""
-    monkeypatch.setattr(joined_postings, "_LOOK_UP_POSTINGS", 1 << 20)
+    monkeypatch.setattr(occurrences, "_LOOK_UP_POSTINGS", 1 << 20)
     source = np.random.default_rng(seed)
     pieces, lengths = pieces_of(source, 300, 6)
     none = np.zeros(len(lengths), np.uint32)
@@ -66,7 +65,7 @@ def test_blocks_are_joined_when_look_ups_have_cost_as_much() -> None:
     pieces, _ = pieces_of(np.random.default_rng(3), 2_000, 4)
     postings = sum(len(piece.counts) for piece in pieces)
     blocks = PieceGroup(pieces)
-    look_ups = postings // (joined_postings._LOOK_UP_POSTINGS * len(pieces))
+    look_ups = postings // (occurrences._LOOK_UP_POSTINGS * len(pieces))
     assert look_ups > 3
     for _ in range(look_ups):
         assert blocks.postings(1) is None
@@ -77,7 +76,7 @@ def test_blocks_are_joined_when_look_ups_have_cost_as_much() -> None:
 
 def test_too_many_postings_stay_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     pieces, _ = pieces_of(np.random.default_rng(4), 300, 3)
-    monkeypatch.setattr(joined_postings, "_POSTINGS_MAX", 100)
+    monkeypatch.setattr(occurrences, "_POSTINGS_MAX", 100)
     assert PieceGroup(pieces).postings(1 << 40) is None
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from cerata.engine.environment import Environment
+from cerata.engine.disk.environment import Environment
 from cerata.engine.events import DeleteFrame, Draft, EventBody, PutFrame, PutTag, SupersedeFrame
 from cerata.engine.open import open_log
 from cerata.projections.core.projection import FoldedEvent, Projection

@@ -14,7 +14,7 @@ from cerata.retrieval.context.duplicates import (
     resemblance,
     shingles,
 )
-from cerata.retrieval.context.sentences import by_worth, sentences
+from cerata.retrieval.context.extracts import by_worth, sentences
 
 
 def pieces(text: str, near: int = 0) -> list[str]:

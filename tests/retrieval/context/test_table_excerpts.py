@@ -8,12 +8,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import cerata
-from cerata.retrieval.context.best_span import best_span
 from cerata.retrieval.context.blocks import ContextItem
 from cerata.retrieval.context.entries import Entry
+from cerata.retrieval.context.extracts import Marks, best_span
 from cerata.retrieval.context.packing import ContextOptions, pack
 from cerata.retrieval.context.policies import ContextPolicy
-from cerata.retrieval.context.sentences import Marks
 from cerata.retrieval.tables import find_tables, rows_of
 
 HEADER = "| service | port | owner |\n|---|---:|---|\n"

@@ -8,9 +8,9 @@ import pytest
 
 import cerata
 from cerata import EmbedderFailed, EndpointEmbedder, InvalidInput, MiniLMEmbedder
+from cerata.retrieval.embedders.built_in import vector_weight_of
 from cerata.retrieval.embedders.embedder import embed_question
-from cerata.retrieval.embedders.members import vector_weight_of
-from cerata.retrieval.embedders.prefixes import Prefixes
+from cerata.retrieval.embedders.identity import Prefixes
 from cerata.retrieval.embedders.trust import Trust, trust_of, words_of
 from cerata.retrieval.embedders.wordpiece import bert_uncased
 

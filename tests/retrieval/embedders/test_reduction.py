@@ -3,7 +3,7 @@
 import numpy as np
 
 from cerata.engine.integrity import hash_bytes
-from cerata.retrieval.embedders.projection import reduced
+from cerata.retrieval.embedders.minilm import reduced
 
 EVERY = reduced(np.eye(384, dtype=np.float32))
 """The map itself, (384, 128)."""

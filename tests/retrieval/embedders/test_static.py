@@ -11,8 +11,7 @@ import pytest
 import cerata
 from cerata import Unsupported
 from cerata.retrieval.embedders import static
-from cerata.retrieval.embedders.built_in import built_in, name_of
-from cerata.retrieval.embedders.members import vector_weight_of
+from cerata.retrieval.embedders.built_in import built_in, name_of, vector_weight_of
 from cerata.retrieval.embedders.static import DIMENSION, PIECES, StaticEmbedder, packed
 from cerata.retrieval.embedders.trust import trust_of
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from cerata.engine.errors import InvalidInput
-from cerata.retrieval.ranking.profile import LANES, Profile
-from cerata.retrieval.ranking.profiles import DEFAULT, PROFILES, profile_of
+from cerata.retrieval.ranking.profile import DEFAULT, LANES, PROFILES, Profile, profile_of
 
 
 def test_a_profile_says_which_lanes_run_in_their_order() -> None:

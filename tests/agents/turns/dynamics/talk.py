@@ -11,8 +11,8 @@ from random import Random
 
 import cerata
 from cerata import Agent, Dynamics, Store
-from cerata.engine.environment import Environment
-from cerata.engine.memory_storage import MemoryStorage
+from cerata.engine.disk.environment import Environment
+from cerata.engine.disk.memory_storage import MemoryStorage
 from cerata.projections.columnar.times import to_datetime
 
 from ....clocks import StandingClock

@@ -1,0 +1,4 @@
+"""Other files made from a log: backups, forks, compacted files and salvaged events.
+
+Read `backup` first.
+"""
