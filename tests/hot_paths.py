@@ -32,11 +32,13 @@ from cerata import Store
 from cerata.engine.events import PutFrame, decoders
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.log import Log
+from cerata.memory.batch.writer import session_of
 from cerata.projections.facts.reader import FactsAt
 from cerata.projections.frames.projection import FramesProjection
 from cerata.replay.fold import replay
 
 from . import timing
+from .inside import fold_of
 
 SLOWER = 1.6
 """The least factor that counts as a loss: more than noise, and less than 2."""
@@ -295,10 +297,10 @@ def replayed(folder: Path) -> Generator[Sides]:
                 ]
             )
     with cerata.open(folder / "a.cera", mode="r") as store:
-        log = store._session.log
+        log = session_of(store).log
         payloads = [event.payload_bytes or b"" for event in log.read()]
         decode = decoders(PutFrame).payload.decode
-        digests = store._fold.digests()
+        digests = fold_of(store).digests()
 
         def ours() -> None:
             assert replay(log).digests() == digests

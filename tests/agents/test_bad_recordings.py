@@ -14,6 +14,7 @@ from cerata.engine.events import UnknownBody
 from cerata.engine.limits import NESTING_MAX
 
 from ..engine.words import PATH, Disk
+from ..inside import log_of
 from ..replay.erasures import erase
 
 MADE: list[int] = []
@@ -179,7 +180,7 @@ def test_a_run_that_never_ended_is_incomplete_not_different(tmp_path: Path) -> N
     with cerata.open(path) as store:
         run = Agent(store, "bot").run("r1", inputs={"start": 3})
         run.call("double", double, number=3)
-        store._log.abandon()
+        log_of(store).abandon()
     MADE.clear()
     with cerata.open(path) as store:
         before = path.read_bytes()
@@ -328,9 +329,9 @@ def test_results_behind_a_horizon_refuse(path: Path) -> None:
 
 def append_call(path: Path, body: Any) -> None:
     with cerata.open(path) as store:
-        scope = store._log.event(CALL_1).scope
+        scope = log_of(store).event(CALL_1).scope
         assert scope is not None
-        store._log.append([Draft(body, scope)])
+        log_of(store).append([Draft(body, scope)])
 
 
 def open_run(path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.columnar.times import to_datetime
 
+from ..inside import log_of
 from . import equality
 
 
@@ -31,7 +32,7 @@ def test_a_read_that_knows_of_later_events_is_caught() -> None:
     """What had not expired at n expires as soon as something is written after n."""
 
     def of_the_clock(snapshot: Snapshot) -> datetime:
-        later = snapshot._log.head.seq > snapshot.basis
+        later = log_of(snapshot).head.seq > snapshot.basis
         return to_datetime(snapshot.head.recorded + later * 60_000_000)
 
     with (

@@ -21,6 +21,7 @@ from cerata.cli import main
 from cerata.engine.disk.environment import Environment
 
 from ..clocks import StandingClock
+from ..inside import log_of
 
 WORKLOAD = '''
 import cerata
@@ -62,7 +63,7 @@ def _lose(folder: Path, environment: Environment) -> None:
             for text in texts:
                 store.put_frame(f"Note {text}.")
             store.checkpoint()
-        segments = list(store._log.reader.segment_refs(store._log.snapshot))
+        segments = list(log_of(store).reader.segment_refs(log_of(store).snapshot))
     assert len(segments) == 3
     data = bytearray(path.read_bytes())
     data[segments[1].offset + segments[1].length // 2] ^= 4

@@ -19,6 +19,8 @@ from cerata.engine.disk.storage import LockName, OsStorage
 from cerata.engine.format.page import RING_OFFSET
 from cerata.engine.limits import STRING_SIZE_MAX
 
+from ..inside import log_of
+
 Run = Callable[..., tuple[int, str, str]]
 
 FILE = "memory.cera"
@@ -248,7 +250,7 @@ def test_repair_does_not_say_that_nothing_is_wrong_where_only_a_copy_helps(run: 
         for text in ("x", "y"):
             store.put_frame(text)
             store.checkpoint()
-        toc = store._log.toc()
+        toc = log_of(store).toc()
         ledger = next(ledger for key in toc.projections if (ledger := toc.saved(key).ledger))
     assert ledger is not None
     data = bytearray(Path(FILE).read_bytes())
@@ -360,7 +362,7 @@ class TestDamagedEnd:
         """Only the first opening could report it, and the command line printed nothing."""
         run("put", "first")
         with cerata.open(FILE, mode="r") as store:
-            offset = store._log.page.witness_offsets[1]
+            offset = log_of(store).page.witness_offsets[1]
         with open(FILE, "r+b") as file:
             file.seek(offset)
             file.write(bytes(512))

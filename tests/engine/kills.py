@@ -19,6 +19,7 @@ from cerata.engine.events import PutFrame, SupersedeFrame
 from cerata.engine.verify import verify_log
 
 from ..crash.sweeps.kills import Victim
+from ..inside import log_of
 
 RING = 64 << 10
 PAGE = 25
@@ -89,7 +90,7 @@ def write_until_killed(path: str, pipe: int, name: str, random: Random) -> None:
         text = f"{operation} 0 {random.randbytes(random.randrange(450)).hex()}"
         if kind == "seal":
             say("? seal")
-            store._log.seal()
+            log_of(store).seal()
             say("! 0 0")
         elif kind == "checkpoint":
             say("? checkpoint")
@@ -192,7 +193,7 @@ class Killer:
             assert os.listdir(os.path.dirname(self._path)) == ["a.cera"]
             texts = self._compare(store, acknowledged)
             if random.random() < 0.1:
-                assert verify_log(store._log).problems == ()
+                assert verify_log(log_of(store)).problems == ()
             if random.random() < 0.2:
                 # From the checkpoint that was left, and from the log alone.
                 assert store.stream.digests() == store.stream.digests(replay=True)

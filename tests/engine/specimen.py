@@ -11,6 +11,7 @@ from cerata.engine.format.toc import Ref
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.log import Log
 
+from ..inside import state_of
 from .words import Disk, blob, one_chunk, other, put, stored
 
 
@@ -75,11 +76,11 @@ def _filled(disk: Disk) -> Log:
     log.seal()
     log.append([put("x" * 900)])
     # A writer dies in the middle of a record; whoever is next keeps what it left.
-    disk.spoil(log._state.cursor.offset, b"torn")
+    disk.spoil(state_of(log).cursor.offset, b"torn")
     log.append([put("after the cut")], key="three")
     log.seal()
     filler = [put("f" * 14_000)]
-    while log.page.ring_end - log._state.cursor.offset > 15_000:
+    while log.page.ring_end - state_of(log).cursor.offset > 15_000:
         log.append(filler)
     log.publish_projections(lambda flip, _: {"frames": {**one_chunk(flip, 9, b"c" * 40), "n": 9}})
     log.append([put("p" * 9_000)])
@@ -115,7 +116,7 @@ def _places(log: Log, data: bytes) -> list[Place]:
     saved = toc.saved("frames")
     places += [extent("chunk", ref) for page in saved.chunks for ref in manifest(page.extent)]
     places += [extent("ledger", saved.ledger.extent)] if saved.ledger is not None else []
-    for batch in log._state.tail:
+    for batch in state_of(log).tail:
         if batch.spill:
             spill = batch.spill
             places.append(extent("spill", Ref(spill.offset, spill.length, 0, 0)))
@@ -128,7 +129,7 @@ def _records(log: Log, data: bytes) -> list[Place]:
     page, offset, used = log.page, log.page.ring_start, 0
     places: list[Place] = []
     while (header := decode_record_header(log.file.key, offset, data, offset)) is not None:
-        if used >= log._state.cursor.used:
+        if used >= state_of(log).cursor.used:
             break
         size = 48 + (0 if header.is_padding else header.length)
         name = "padding" if header.is_padding else "record"

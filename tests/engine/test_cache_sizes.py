@@ -10,6 +10,8 @@ import cerata
 from cerata import InvalidInput, Store
 from cerata.engine.segments.caches import CACHE_BYTES_MIN, CacheSizes, SegmentCache, cache_sizes
 
+from ..inside import fold_of, log_of
+
 FRAMES = 6_000
 DIMENSION = 384
 
@@ -25,7 +27,7 @@ def large_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
             numbers = source.integers(0, 1 << 60, (100, 20)).tolist()
             texts = [f"wax {first + place} {row}" for place, row in enumerate(numbers)]
             store.put_frames(texts, vectors=cerata.Vectors(dense=vectors, space="s"))
-            store._log.seal()
+            log_of(store).seal()
     return path
 
 
@@ -87,8 +89,8 @@ def test_without_the_limit_more_would_be_held(
 
 def _held(store: Store) -> int:
     """Return the bytes in the caches, the last segment aside, which is always held."""
-    segments = list(store._log.file._segments._segments.values())
-    vectors: int = sum(each._cache._count for each in store._fold._stored.values())
+    segments = list(log_of(store).file._segments._segments.values())
+    vectors: int = sum(each._cache._count for each in fold_of(store)._stored.values())
     held: int = sum(segment.size_bytes for segment in segments[:-1])
     return held + 4 * DIMENSION * vectors
 
@@ -102,7 +104,7 @@ def test_two_spaces_share_the_cache_of_vectors(tmp_path: Path) -> None:
             )
         for space in ("one", "two"):
             store.search(np.ones(4, np.float32), vectors=cerata.Vectors(space=space))
-        stored = store._fold._stored.values()
+        stored = fold_of(store)._stored.values()
         assert [each.size_max for each in stored] == [CacheSizes().vectors // 2] * 2
 
 
@@ -113,7 +115,7 @@ def test_the_size_of_the_segments_is_counted(large_file: Path) -> None:
     ) as store:
         for frame in range(1, FRAMES, 50):
             store.frame(frame)
-            segments = store._log.file._segments
+            segments = log_of(store).file._segments
             sizes = [segment.size_bytes for segment in segments._segments.values()]
             assert segments.size_bytes == sum(sizes)
             assert segments.size_bytes <= CACHE_BYTES_MIN or len(sizes) == 1

@@ -10,6 +10,7 @@ from cerata.engine.limits import SECTOR_SIZE
 from cerata.engine.log import Log
 from cerata.engine.log_file.ring import Cursor
 
+from ..inside import state_of
 from .test_recovery import recovered
 from .words import LATER, RING, Disk, put
 
@@ -22,9 +23,9 @@ def with_left(left: int, **options: Any) -> tuple[Disk, Log]:
     """Return a log that is sealed, so many bytes before the ring's end."""
     disk = Disk()
     log = disk.open(**options)
-    while log.page.ring_end - log._state.cursor.offset > 14_000:
+    while log.page.ring_end - state_of(log).cursor.offset > 14_000:
         log.append([put("x" * 12_000)])
-    while log.page.ring_end - log._state.cursor.offset > left:
+    while log.page.ring_end - state_of(log).cursor.offset > left:
         log.append([put("a")])
     log.seal()
     return disk, log
@@ -32,8 +33,8 @@ def with_left(left: int, **options: Any) -> tuple[Disk, Log]:
 
 def forge(disk: Disk, log: Log) -> Cursor:
     """Put the first sector of a record of two at the cursor, its body damaged."""
-    cursor, page = log._state.cursor, log.page
-    prefix = RecordPrefix(log._state.durable, 0, 1, cursor.link)
+    cursor, page = state_of(log).cursor, log.page
+    prefix = RecordPrefix(state_of(log).durable, 0, 1, cursor.link)
     record, _ = encode_record(
         log.file.key, cursor.offset, cursor.next_seq, page.incarnation, prefix, bytes(700)
     )
@@ -51,7 +52,7 @@ def test_a_cut_goes_on_at_the_rings_start() -> None:
     for word in ("one", "two", "three", "four"):
         log.append([put(word)])
     hole = page.ring_end - SECTOR_SIZE
-    assert log._state.cursor.offset == page.ring_offset + 2 * SECTOR_SIZE
+    assert state_of(log).cursor.offset == page.ring_offset + 2 * SECTOR_SIZE
     disk.kill()
     disk.spoil(hole + 100)
     image = disk.image()
@@ -68,7 +69,7 @@ def test_a_torn_record_is_cut_to_its_end() -> None:
     """Also where that is the ring's."""
     for left in (2, 3):
         disk, log = with_left(left * SECTOR_SIZE)
-        offset = log._state.cursor.offset
+        offset = state_of(log).cursor.offset
         log.append([put(RECORDS_OF_TWO_SECTORS)])
         disk.kill()
         disk.spoil(offset + 100)
@@ -87,7 +88,7 @@ def test_a_record_that_would_pass_the_rings_end_is_cut_to_its_sector() -> None:
 def test_nothing_connected_is_cut() -> None:
     """In a full ring the rest is one sector, whatever a length says."""
     disk, log = with_left(8 * SECTOR_SIZE)
-    while log._state.cursor.used < RING - SECTOR_SIZE:
+    while state_of(log).cursor.used < RING - SECTOR_SIZE:
         log.append([put("a")])
     cursor = forge(disk, log)
     assert cursor.offset + SECTOR_SIZE == log.page.ring_start

@@ -31,6 +31,7 @@ from cerata.engine.log import Log
 from cerata.engine.open import open_log
 from cerata.engine.verify import verify_log
 
+from ..inside import state_of
 from .words import RING, Disk, put
 
 
@@ -128,7 +129,7 @@ def test_a_leaf_outlives_its_payload() -> None:
     with disk.log() as log:
         for text in ("kept", "to be erased", "kept too"):
             log.append([put(text)])
-            whole += log._state.tail[-1].events
+            whole += state_of(log).tail[-1].events
         head = log.head.chain, log.head.root
         leaves = [row.leaf for row in log.read()]
         commitment = log.event(2).commitment
@@ -142,7 +143,7 @@ def test_a_leaf_outlives_its_payload() -> None:
             with log._lock.writing():
                 log._writer.write_batch(Prepared((row,), 200, None, None, "default"), None)
         for _ in range(2):
-            assert [row.leaf for row in log._state.events(1)] == leaves
+            assert [row.leaf for row in state_of(log).events(1)] == leaves
             log.seal()
         assert (log.head.chain, log.head.root) == head
         erased = log.event(2)

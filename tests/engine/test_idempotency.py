@@ -18,6 +18,7 @@ from cerata.engine.log_file.idempotency import KeyIndex, encode_run
 from cerata.engine.segments.reader import Reader
 from cerata.engine.verify import verify_log
 
+from ..inside import state_of
 from .words import RING, Disk, erasing, put, texts
 
 TENANT = (("tenant", "other"),)
@@ -162,7 +163,7 @@ def test_a_run_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_each_batch_of_a_tail_is_looked_at_once() -> None:
     """However often keys are looked up, and whatever is appended meanwhile."""
     with Disk().log() as log:
-        position = log._state
+        position = state_of(log)
         wanted = key_hash("default", "k")
         index = KeyIndex(log.file)
         looked: list[int] = []

@@ -17,6 +17,7 @@ from cerata.engine.open import open_log
 from cerata.engine.segments.segment_index import BatchRow
 from cerata.engine.segments.segment_writer import SegmentDraft
 
+from ..inside import state_of
 from .test_log import whole
 from .words import RING, Disk, blob, failing, other, put
 
@@ -26,7 +27,7 @@ def test_a_large_batch_goes_beside_the_ring() -> None:
     disk = Disk()
     with disk.log() as log:
         log.append([put("a" * RING), put("b")])
-        assert log._state.cursor.used == 512
+        assert state_of(log).cursor.used == 512
     whole(disk, ["a" * RING, "b"])
 
 
@@ -135,7 +136,7 @@ def test_a_quarter_of_the_ring_goes_through_it_and_more_does_not() -> None:
         for size, spilled in ((RING // 4, False), (RING // 4 + 1, True)):
             assert prepare([sized(size)], bytes).size == size
             log.append([sized(size)])
-            assert (log._state.tail[-1].spill is not None) is spilled
+            assert (state_of(log).tail[-1].spill is not None) is spilled
 
 
 def test_several_large_batches_stand_side_by_side() -> None:
@@ -173,7 +174,7 @@ def test_a_large_batch_says_only_what_is_known_before_its_record() -> None:
     """Neither seq nor time; and which TOC will name it, by which later ones are told."""
     with Disk().log() as log:
         log.append([put("a" * 40_000), put("b")])
-        spill = log._state.tail[0].spill
+        spill = state_of(log).tail[0].spill
         assert spill is not None
         data = log.file.file.read_at(spill.offset, EXTENT_HEADER_SIZE)
         header = decode_extent_header(log.file.key, spill.offset, data)

@@ -16,6 +16,7 @@ from cerata.engine.integrity import Tree, chain_next, chain_start, root_of
 from cerata.engine.segments.reader import Reader, Snapshot
 from cerata.engine.verify import verify_log
 
+from ..inside import state_of
 from .words import Disk, blob, one_chunk, other, put, stored, texts
 
 
@@ -219,13 +220,13 @@ def test_a_record_that_ends_at_the_rings_end_wraps(spare: int) -> None:
         log.append([put("x" * 10_000)])
         log.seal()
         expected.append("x" * 10_000)
-        while (left := log.page.ring_end - log._state.cursor.offset) > 14_000:
+        while (left := log.page.ring_end - state_of(log).cursor.offset) > 14_000:
             log.append([put("y" * 12_000)])
             expected.append("y" * 12_000)
         for text in ("z" * max(1, left - 160 - spare), "after", "the end"):
             log.append([put(text)])
             expected.append(text)
-        assert log._state.cursor.offset < log.page.ring_start
+        assert state_of(log).cursor.offset < log.page.ring_start
     whole(disk, expected)
 
 
@@ -235,7 +236,7 @@ def test_a_zero_sector_ends_the_log(seed: int) -> None:
     with Disk().log() as log:
         for _ in range(400):
             log.append([put("x" * random.randrange(3000))])
-            assert log.file.file.read_at(log._state.cursor.offset, 512) == EMPTY_SECTOR
+            assert log.file.file.read_at(state_of(log).cursor.offset, 512) == EMPTY_SECTOR
 
 
 def test_a_full_ring_is_never_an_error() -> None:
@@ -351,7 +352,7 @@ def test_an_erased_event_keeps_its_leaf() -> None:
         log.append([put("a")])
         with log._lock.writing():
             erased = WireEvent("putFrame", 1, None, None, commitment)
-            kept = log._state.tail[0].events[0]
+            kept = state_of(log).tail[0].events[0]
             log._writer.write_batch(Prepared((erased, kept), 200, None, None, "default"), None)
         log.commit()
         before = stored(log.read()), log.head.chain

@@ -7,6 +7,7 @@ import pytest
 from cerata.engine.disk.memory_storage import MemoryFile
 from cerata.engine.errors import Corrupt
 
+from ..inside import state_of
 from .test_relocation import compact
 from .words import LATER, Disk, counted, put, texts
 
@@ -21,7 +22,7 @@ def test_a_picture_of_what_is_durable_ends_with_the_last_batch_that_is() -> None
             log.seal()
             for number in range(sealed + 1, 7):
                 recorded[number] = log.append([put("a")]).head.recorded
-            position = log._state
+            position = state_of(log)
             for durable in range(sealed, 7):
                 position.durable = durable
                 picture = position.durable_snapshot()
@@ -81,10 +82,10 @@ def test_a_log_never_goes_back_before_what_was_shown() -> None:
     log = disk.open(sync=LATER)
     starts: list[int] = []
     for word in ("a", "b", "c"):
-        starts.append(log._state.cursor.offset)
+        starts.append(state_of(log).cursor.offset)
         log.append([put(word)])
     disk.spoil(starts[1] + 100)
-    disk.spoil(log._state.cursor.offset, b"half a record")
+    disk.spoil(state_of(log).cursor.offset, b"half a record")
     with pytest.raises(Corrupt, match="went back from event 3 to 1"):
         log.append([put("d")])
 

@@ -17,6 +17,7 @@ from cerata.engine.open import open_log
 from cerata.engine.verify import verify_log
 from cerata.fault_injection.mutation.mutate import Edit, Plant
 
+from ..inside import state_of
 from .words import RING, put, texts
 
 WRITER = """
@@ -115,7 +116,7 @@ def test_threads_append_and_readers_see_only_what_is_durable(
             last = 0
             while not done.is_set():
                 head = log.head.seq
-                assert last <= head <= log._state.durable
+                assert last <= head <= state_of(log).durable
                 assert [event.seq for event in log.read(last + 1, head)] == [
                     *range(last + 1, head + 1)
                 ]
@@ -146,7 +147,7 @@ def syncs_of_eight_threads(path: str, monkeypatch: pytest.MonkeyPatch) -> int:
             nonlocal syncs
             syncs += 1
             deadline = time.monotonic() + 60
-            while log._state.head_seq < 8 and time.monotonic() < deadline:
+            while state_of(log).head_seq < 8 and time.monotonic() < deadline:
                 time.sleep(0.001)
             flush(self)
 

@@ -15,6 +15,7 @@ from cerata.engine.log_file.recovery import RecoveryReport
 from cerata.engine.log_file.ring import look_beyond
 from cerata.engine.verify import verify_log
 
+from ..inside import state_of
 from .words import Disk, put, stored, texts
 
 FIRST = RING_OFFSET
@@ -213,7 +214,7 @@ def test_a_hole_behind_what_was_written_meanwhile_is_one() -> None:
 
     def write() -> None:
         log.append([put("b")])
-        at = log._state.cursor.offset
+        at = state_of(log).cursor.offset
         log.append([put("c")])
         log.append([put("d")])
         disk.spoil(at + 100)
@@ -300,7 +301,7 @@ def test_damage_met_under_the_writer_lock_is_mended_by_whoever_holds_it() -> Non
     disk = Disk()
     with disk.log() as log:
         log.append([put("a")])
-        disk.spoil(log._state.cursor.offset, b"half a record")
+        disk.spoil(state_of(log).cursor.offset, b"half a record")
         log.append([put("b")])
         assert log.report.cut_bytes == 512
         assert texts(log) == ["a", "b"]
@@ -314,7 +315,7 @@ def test_a_handle_does_not_let_go_of_what_it_knows_to_be_durable() -> None:
     log.append([put("a")])
     log.append([put("b")])
     disk.spoil(FIRST + 512 + 100)
-    disk.spoil(log._state.cursor.offset, b"half a record")
+    disk.spoil(state_of(log).cursor.offset, b"half a record")
     with pytest.raises(Corrupt, match="went back from event 2 to 1"):
         log.append([put("c")])
 

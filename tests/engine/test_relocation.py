@@ -16,6 +16,7 @@ from cerata.engine.log_file.file import PAGES_SIZE, LogFile, choose_page, turned
 from cerata.engine.log_file.relocation import clear_moved, follow_move
 from cerata.engine.verify import verify_log
 
+from ..inside import state_of
 from .words import PATH, Disk, put, texts
 
 NEW = "new.cera"
@@ -100,7 +101,7 @@ def test_following_goes_nowhere_where_nothing_moved() -> None:
     """And the flag of one who died is given to whoever may clear it."""
     disk = Disk()
     with disk.log() as log:
-        position = log._state
+        position = state_of(log)
         cleared: list[int] = []
 
         def follow() -> bool:

@@ -13,6 +13,7 @@ from cerata.engine.log_file import ring
 from cerata.engine.open import open_log
 from cerata.engine.verify import verify_log
 
+from ..inside import state_of
 from .test_recovery import recovered
 from .words import PATH, RING, Disk, failing, put, texts
 
@@ -207,7 +208,7 @@ def test_a_record_behind_an_unpublished_flip_may_be_torn() -> None:
     disk = Disk()
     log = unpublished(disk)
     log.append([put("b" * 900)])
-    offset = log._state.cursor.last
+    offset = state_of(log).cursor.last
     disk.kill()
     disk.spoil(offset + 700)
     disk.spoil((1 - log.page.number) * 4096 + 50)

@@ -6,6 +6,7 @@ from cerata.engine.copies.salvage import salvaged_events
 from cerata.engine.errors import Corrupt, ReadOnly
 from cerata.engine.log_file.file import choose_page
 
+from ..inside import state_of
 from .words import PATH, Disk, put, texts
 
 
@@ -16,7 +17,7 @@ def test_a_salvaged_log_ends_before_the_hole_and_tells_what_lies_behind(sealed: 
     places: list[int] = []
     with disk.log() as log:
         for word in "abcd":
-            places.append(log._state.cursor.offset)
+            places.append(state_of(log).cursor.offset)
             log.append([put(word)])
             if sealed:
                 log.seal()

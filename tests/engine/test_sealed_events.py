@@ -15,7 +15,9 @@ from cerata.engine.events import Draft, Event, Payload, PutFrame
 from cerata.engine.log import Log
 from cerata.engine.segments.columnar_events import ColumnarEvents
 from cerata.engine.segments.segment_reader import Segment
+from cerata.memory.batch.writer import session_of
 
+from ..inside import log_of
 from ..replay.erasures import erase
 from .words import Disk, other, put
 
@@ -72,10 +74,10 @@ def test_chosen_events_have_their_attachments(tmp_path: Path) -> None:
         )
         for n in range(3):
             store.put_frame(f"{n}", vectors=cerata.Vectors(dense=vectors[3 + n], space="s"))
-        store._session.log.seal()
+        session_of(store).log.seal()
         for n in range(3):
             store.put_frame(f"{n}", vectors=cerata.Vectors(dense=vectors[6 + n], space="s"))
-        events = store._session.log.events_at(range(1, 10))
+        events = session_of(store).log.events_at(range(1, 10))
         bodies = [cast("PutFrame", event.body) for event in events]
         data = [
             event.attached(body.embedding.data)
@@ -91,9 +93,9 @@ def test_chosen_events_are_refused_if_one_is_damaged(
     """A caller reads them one by one then; a part of them would look like all."""
     with cerata.open(tmp_path / "a.cera") as store:
         store.put_frames([f"{n} " + "x" * 100 for n in range(1_000)])
-        store._session.log.seal()
+        session_of(store).log.seal()
         monkeypatch.setattr(Segment, "_read_block", damaged_block(2))
-        log = store._session.log
+        log = session_of(store).log
         assert [event.seq for event in log.events_at([1, 9])] == [1, 9]
         with pytest.raises(Corrupt, match="block 2 does not verify"):
             log.events_at([1, 9, *range(200, 500, 20)])
@@ -110,11 +112,11 @@ def write_variety(path: Path) -> None:
         store.assert_fact("ada", "likes", "tea")
         store.delete(frames[3])
         odd = other("odd", version=3).body, other("putFrame", version=99).body
-        store._log.append([Draft(body) for body in odd])
+        log_of(store).append([Draft(body) for body in odd])
         store.scoped({"tenant": "other", "user": 1}).put_frame("of another", role="user")
         store.put_frame("with a vector", vectors=cerata.Vectors(dense=[1.0, 2.0], space="s"))
         store.put_frames([f"late {n}" for n in range(700)])
-        store._session.log.seal()
+        session_of(store).log.seal()
         store.put_frames(["in the ring", "and one more"])
 
 
@@ -123,7 +125,7 @@ def test_sequences_have_the_events_of_the_log(tmp_path: Path, size: int) -> None
     path = tmp_path / "a.cera"
     write_variety(path)
     with cerata.open(path, mode="r") as store:
-        log = store._session.log
+        log = session_of(store).log
         head = log.head.seq
         assert check_equal(log, 1, head, size) > 2
         for first, last in ((1, 1), (700, 1_511), (head - 3, head), (1_499, 1_502)):
@@ -157,9 +159,9 @@ def test_a_payload_that_cannot_be_decoded_is_corrupt_by_column(
     with cerata.open(path) as store:
         monkeypatch.setattr(codec, "_encode", spoilt)
         store.put_frames(["good", "bad", "good"])
-        store._session.log.seal()
+        session_of(store).log.seal()
         monkeypatch.undo()
-        (events,) = store._session.log.read_in_sequences(1, 3, 10)
+        (events,) = session_of(store).log.read_in_sequences(1, 3, 10)
         assert isinstance(events, ColumnarEvents)
         with pytest.raises(Corrupt, match="payload of event 2 cannot be decoded"):
             events.columns("putFrame")
@@ -177,10 +179,10 @@ def test_events_before_a_damaged_block_are_yielded(
     path = tmp_path / "a.cera"
     with cerata.open(path) as store:
         store.put_frames([f"{n} " + "x" * 100 for n in range(1_000)])
-        store._session.log.seal()
+        session_of(store).log.seal()
     monkeypatch.setattr(Segment, "_read_block", damaged_block(2))
     with cerata.open(path, mode="r") as store:
-        log = store._session.log
+        log = session_of(store).log
         assert seqs_before_damage(log.read_in_sequences(1, 1_000, 512)) == seqs_before_damage(
             [event] for event in log.read(1, 1_000)
         )

@@ -7,6 +7,7 @@ import pytest
 from cerata.engine.log import Log
 from cerata.engine.verify import verify_log
 
+from ..inside import state_of
 from .specimen import Specimen, build
 from .words import Disk, put
 
@@ -86,7 +87,7 @@ def test_a_killed_writers_tail_is_no_problem() -> None:
     disk = Disk()
     log = disk.open()
     log.append([put("a")])
-    disk.spoil(log._state.cursor.offset, b"torn")
+    disk.spoil(state_of(log).cursor.offset, b"torn")
     disk.kill()
     with disk.log(mode="r") as reader:
         found = verify_log(reader)

@@ -11,6 +11,7 @@ from cerata.engine.limits import PAGE_SIZE, SECTOR_SIZE
 from cerata.engine.log import Log
 from cerata.engine.verify import verify_log
 
+from ..inside import state_of
 from .words import RING, Disk, counted, failing, put, texts
 
 # --- marks and proofs ----------------------------------------------------------------------------
@@ -20,7 +21,7 @@ def test_records_and_marks_say_what_is_durable_and_nothing_else() -> None:
     """No flags: a reader of another make must not look for a spill."""
     disk = Disk()
     with disk.log() as log:
-        start, key = log._state.cursor.offset, log.file.key
+        start, key = state_of(log).cursor.offset, log.file.key
         log.append([put("a")])
         log.append([put("b")])
         log.close()
@@ -61,14 +62,14 @@ def test_the_mark_of_a_closed_log_is_written_again_before_a_record(at_the_end: b
     log = disk.open()
     log.append([put("x" * 700)])
     left = 2 * SECTOR_SIZE
-    while at_the_end and log.page.ring_end - log._state.cursor.offset > left:
+    while at_the_end and log.page.ring_end - state_of(log).cursor.offset > left:
         log.append([put("a")])
     log.seal()
     log.append([put("b")])
-    mark = log._state.cursor.offset
+    mark = state_of(log).cursor.offset
     log.close()
     with disk.log() as log, counted("write_at") as writes:
-        after = log._state.cursor.offset
+        after = state_of(log).cursor.offset
         assert after == (log.page.ring_offset if at_the_end else mark + SECTOR_SIZE)
         for _ in range(2):
             log.append([put("c")])
@@ -82,7 +83,7 @@ def test_padding_behind_a_mark_is_no_mark(monkeypatch: pytest.MonkeyPatch) -> No
     """A writer died between the padding and its record; the next one goes on at the start."""
     disk = Disk()
     log = disk.open()
-    while log.page.ring_end - log._state.cursor.offset > 14_000:
+    while log.page.ring_end - state_of(log).cursor.offset > 14_000:
         log.append([put("x" * 9_000)])
     log.seal()
     log.append([put("b")])
@@ -95,7 +96,7 @@ def test_padding_behind_a_mark_is_no_mark(monkeypatch: pytest.MonkeyPatch) -> No
     disk.kill()
     with disk.log() as log:
         assert log.report.is_clean
-        assert log._state.cursor.offset == log.page.ring_offset
+        assert state_of(log).cursor.offset == log.page.ring_offset
         log.append([put("z")])
         assert texts(log)[-1] == "z"
     with disk.log() as log:
@@ -135,7 +136,7 @@ def test_bytes_count_toward_the_next_sync_from_none() -> None:
 def size_in_the_ring(text: str) -> int:
     with Disk().log() as log:
         log.append([put(text)])
-        return log._state.cursor.used
+        return state_of(log).cursor.used
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -159,7 +160,7 @@ def test_the_ring_is_sealed_just_when_a_record_does_not_fit(seed: int) -> None:
                 place = page.ring_offset
             used += size
             place = page.ring_offset if place + size == page.ring_end else place + size
-            cursor = log._state.cursor
+            cursor = state_of(log).cursor
             assert (cursor.offset, cursor.used, log.page.sealed_seq) == (place, used, sealed)
 
 
@@ -173,9 +174,9 @@ def test_the_ring_is_filled_to_its_last_sector_but_one(start: int) -> None:
         count = RING // SECTOR_SIZE - 1
         for _ in range(count):
             log.append([put("a")])
-        assert (log.page.sealed_seq, log._state.cursor.used) == (start, RING - SECTOR_SIZE)
+        assert (log.page.sealed_seq, state_of(log).cursor.used) == (start, RING - SECTOR_SIZE)
         log.append([put("b")])
-        assert (log.page.sealed_seq, log._state.cursor.used) == (start + count, SECTOR_SIZE)
+        assert (log.page.sealed_seq, state_of(log).cursor.used) == (start + count, SECTOR_SIZE)
 
 
 # --- flips ---------------------------------------------------------------------------------------
@@ -217,7 +218,7 @@ def test_what_was_cut_is_kept_with_the_place_where_it_stood() -> None:
     disk = Disk()
     with disk.log() as log:
         log.append([put("a")])
-        at = log._state.cursor.offset
+        at = state_of(log).cursor.offset
         half = b"half a record".ljust(SECTOR_SIZE, b"!")
         incarnation = log.page.incarnation
         disk.spoil(at, half)

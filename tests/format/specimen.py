@@ -71,6 +71,7 @@ from cerata.integrations.langgraph.events import (
 
 from ..clocks import StandingClock
 from ..engine.words import erasing
+from ..inside import state_of
 
 GOLDEN = Path(__file__).parent / "golden"
 PATH = "specimen.cera"
@@ -422,7 +423,7 @@ def _save_chunk(flip: Flip, _toc: Toc) -> Mapping[str, Mapping[str, Any]]:
 def _tear(place: Environment) -> None:
     """Leave what a torn write leaves where the next record would have stood."""
     log = open_log(PATH, mode="r", environment=place)
-    offset = log._state.cursor.offset  # pyright: ignore[reportPrivateUsage]
+    offset = state_of(log).cursor.offset  # pyright: ignore[reportPrivateUsage]
     log.close()
     file = place.storage.open(PATH, mode="rw")
     file.write_at(offset, blake3(b"torn").digest(700))

@@ -27,6 +27,7 @@ from cerata.projections.fulltext.projection import FulltextProjection
 from cerata.projections.registry import projection_key
 from cerata.replay.checkpoint import is_of_others
 
+from ..inside import log_of
 from . import specimen
 
 KEY = "from-later/1/0123456789abcdef"
@@ -38,7 +39,7 @@ FIELD = {"of a later field": 7}
 
 def leave(store: Store) -> None:
     """Do what a later minor version does: an event, a projection's chunk, a name in the TOC."""
-    log = store._log
+    log = log_of(store)
     log.append([Draft(BODY)])
     head = log.head.seq
 
@@ -68,7 +69,7 @@ def event_of(store: Store) -> UnknownBody:
 
 def chunk_of(store: Store) -> tuple[bytes, int, dict[str, Any]]:
     """Return the chunk of the later projection, the seq of its state, and its further fields."""
-    log = store._log
+    log = log_of(store)
     toc = log.toc()
     saved = toc.saved(KEY)
     (page,) = saved.chunks
@@ -87,12 +88,12 @@ def write(store: Store) -> None:
 def fill_ring(store: Store) -> None:
     for number in range(30):
         store.put_frame(f"tea {number}")
-    store._log.seal()
+    log_of(store).seal()
 
 
 def after_a_kill(store: Store) -> None:
     store.put_frame("red tea")
-    store._log.abandon()
+    log_of(store).abandon()
 
 
 STEPS: dict[str, Callable[[Store], object]] = {
@@ -112,13 +113,13 @@ STEPS: dict[str, Callable[[Store], object]] = {
 def test_content_of_a_later_version_is_carried_unchanged(path: Path, step: str) -> None:
     """Event, chunk and name, by each way of writing; in this handle's file and in the next's."""
     with cerata.open(path) as store:
-        leaf = store._log.event(3).leaf
+        leaf = log_of(store).event(3).leaf
         STEPS[step](store)
     with cerata.open(path) as store:
         assert event_of(store) == BODY
-        assert store._log.event(3).leaf == leaf
+        assert log_of(store).event(3).leaf == leaf
         assert chunk_of(store) == (CHUNK, 3, FIELD)
-        assert store._log.toc().unknown == NAMES
+        assert log_of(store).toc().unknown == NAMES
         assert store.verify().ok
         store.put_frame("after all")
 
@@ -132,7 +133,7 @@ def test_all_steps_one_after_another_carry_it(path: Path) -> None:
     with cerata.open(path, mode="r") as store:
         assert event_of(store) == BODY
         assert chunk_of(store) == (CHUNK, 3, FIELD)
-        assert store._log.toc().unknown == NAMES
+        assert log_of(store).toc().unknown == NAMES
         assert store.verify().ok
 
 
@@ -142,14 +143,14 @@ def test_lines_carry_the_event_and_leave_derived_content_out(path: Path, tmp_pat
     with cerata.open(path) as store:
         store.interchange.export_events(lines)
         head = store.head.chain, store.head.root
-        leaf = store._log.event(3).leaf
+        leaf = log_of(store).event(3).leaf
     with cerata.open(tmp_path / "copy.cera") as copy:
         copy.interchange.import_events(BytesIO(lines.getvalue()))
         assert event_of(copy) == BODY
-        assert copy._log.event(3).leaf == leaf
+        assert log_of(copy).event(3).leaf == leaf
         assert (copy.head.chain, copy.head.root) == head
-        assert KEY not in copy._log.toc().projections
-        assert copy._log.toc().unknown == {}
+        assert KEY not in log_of(copy).toc().projections
+        assert log_of(copy).toc().unknown == {}
 
 
 def test_a_backup_has_the_event_and_the_name(path: Path, tmp_path: Path) -> None:
@@ -158,8 +159,8 @@ def test_a_backup_has_the_event_and_the_name(path: Path, tmp_path: Path) -> None
         store.backup(tmp_path / "copy.cera")
     with cerata.open(tmp_path / "copy.cera") as copy:
         assert event_of(copy) == BODY
-        assert copy._log.toc().unknown == NAMES
-        assert KEY not in copy._log.toc().projections
+        assert log_of(copy).toc().unknown == NAMES
+        assert KEY not in log_of(copy).toc().projections
         assert copy.verify().ok
 
 
@@ -168,7 +169,7 @@ def test_a_fork_has_the_event_and_the_checkpoint(path: Path, tmp_path: Path) -> 
     with cerata.open(path) as store, store.upkeep.fork("HEAD", tmp_path / "fork.cera") as fork:
         assert event_of(fork) == BODY
         assert chunk_of(fork) == (CHUNK, 3, FIELD)
-        assert fork._log.toc().unknown == {}
+        assert log_of(fork).toc().unknown == {}
 
 
 @pytest.mark.usefixtures("any_size")
@@ -190,7 +191,7 @@ def test_content_written_during_a_compaction_is_carried(
     monkeypatch.setattr(_Compaction, "_swap", late)
     with cerata.open(path) as store:
         store.upkeep.compact()
-        assert store._log.toc().unknown == {"from later": 2}
+        assert log_of(store).toc().unknown == {"from later": 2}
         assert chunk_of(store) == (CHUNK, 3, FIELD)
 
 
@@ -199,8 +200,8 @@ def test_a_state_from_before_retention_is_not_carried(path: Path) -> None:
     with cerata.open(path) as store:
         store.delete(1)
         store.upkeep.compact(horizon="HEAD")
-        assert KEY not in store._log.toc().projections
-        assert store._log.toc().unknown == NAMES
+        assert KEY not in log_of(store).toc().projections
+        assert log_of(store).toc().unknown == NAMES
         assert event_of(store) == BODY
         with pytest.raises(HistoryPruned):
             store.files.content(1)
@@ -210,14 +211,14 @@ def test_a_state_from_before_retention_is_not_carried(path: Path) -> None:
 def test_a_damaged_state_of_a_later_version_does_not_stop_a_compaction(path: Path) -> None:
     """It is derived; the events are copied with every check."""
     with cerata.open(path, mode="r") as store:
-        (page,) = store._log.toc().saved(KEY).chunks
-        (ref,) = store._log.file.page(page)
+        (page,) = log_of(store).toc().saved(KEY).chunks
+        (ref,) = log_of(store).file.page(page)
     data = bytearray(path.read_bytes())
     data[ref.offset + 100] ^= 1
     path.write_bytes(data)
     with cerata.open(path) as store:
         store.upkeep.compact()
-        assert KEY not in store._log.toc().projections
+        assert KEY not in log_of(store).toc().projections
         assert event_of(store) == BODY
 
 
@@ -253,7 +254,7 @@ def test_a_file_of_each_release_goes_on(release: Path, tmp_path: Path) -> None:
     for step in ("opened", "written to", "checkpointed", "compacted"):
         with cerata.open(path) as store:
             STEPS[step](store)
-            log = store._log
+            log = log_of(store)
             assert log.chain_at(expected["head"]).hex() == expected["chain"]
             assert log.root_at(expected["head"]).hex() == expected["root"]
             assert store.verify().ok
@@ -263,7 +264,7 @@ def test_a_file_of_each_release_goes_on(release: Path, tmp_path: Path) -> None:
         digests = store.stream.digests(replay=True)
     with cerata.open(tmp_path / "copy.cera") as copy:
         copy.interchange.import_events(BytesIO(lines.getvalue()))
-        assert copy._log.root_at(expected["head"]).hex() == expected["root"]
+        assert log_of(copy).root_at(expected["head"]).hex() == expected["root"]
         assert copy.stream.digests(replay=True) == digests
 
 
@@ -288,9 +289,9 @@ def test_an_index_of_an_earlier_version_is_made_again(
             store.put_frame("class NoFizzStrategy")
             store.checkpoint()
             assert not store.search("fizz")
-            assert earlier in store._log.toc().projections
+            assert earlier in log_of(store).toc().projections
     with cerata.open(path) as store:
         assert [hit.id for hit in store.search("fizz")] == [1]
         assert store.verify().ok
         store.checkpoint()
-        assert key in store._log.toc().projections
+        assert key in log_of(store).toc().projections

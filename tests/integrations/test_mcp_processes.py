@@ -20,6 +20,7 @@ import pytest
 import cerata
 from cerata.integrations.mcp.shutdown import Gate
 
+from ..inside import log_of
 from .mcp_ends import SECONDS_MAX, TRIGGERS, ended
 from .mcp_messages import Pipes, pipes_to, server_command, server_environment, text_of
 from .mcp_stress import replaced, stressed
@@ -45,7 +46,7 @@ def waiting_call(folder: Path) -> Generator[tuple[Pipes, float]]:
         pipes_to(server_command(sys.executable, path)) as pipes,
     ):
         pipes.begin()
-        with store._log._lock.mutex, store._log._lock.writing():
+        with log_of(store)._lock.mutex, log_of(store)._lock.writing():
             pipes.send_call("remember", {"text": "one"})
             time.sleep(0.2)
             start = time.monotonic()
@@ -108,7 +109,7 @@ class TestWithTheSdk:
             pipes_to(server_command(sys.executable, path)) as pipes,
         ):
             pipes.begin()
-            with store._log._lock.mutex, store._log._lock.writing():
+            with log_of(store)._lock.mutex, log_of(store)._lock.writing():
                 for number in range(60):
                     pipes.send_call("remember", {"text": f"text {number}"})
                 time.sleep(0.3)
@@ -189,8 +190,8 @@ class TestWithTheSdk:
         path = tmp_path / "a.cera"
         with (
             cerata.open(path) as store,
-            store._log._lock.mutex,
-            store._log._lock.writing(),
+            log_of(store)._lock.mutex,
+            log_of(store)._lock.writing(),
         ):
             run = self._started(path, "--lock-timeout", "0.2")
         assert (run.returncode, run.stdout) == (4, "")

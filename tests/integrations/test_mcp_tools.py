@@ -16,6 +16,7 @@ from cerata.integrations.mcp.service import Service, check_cursor
 from cerata.retrieval.tokenizer import tokenizer
 
 from ..clocks import StandingClock
+from ..inside import log_of
 
 START_US = 1_763_856_000_000_000
 """2025-11-23."""
@@ -351,7 +352,7 @@ def test_a_locked_file_is_an_answer(tmp_path: Path) -> None:
     ):
         service = Service(store)
         say(service, "remember", text="one")
-        with other._log._lock.mutex, other._log._lock.writing():
+        with log_of(other)._lock.mutex, log_of(other)._lock.writing():
             answer = service.call("remember", {"text": "two"})
             assert "one" in say(service, "recall", query="one")
         assert answer.is_error

@@ -33,6 +33,8 @@ from cerata.engine.disk.environment import Environment, SystemClock
 from cerata.engine.events import Draft, PutFrame, UnknownBody
 from cerata.projections.core.projection import FoldedEvent
 
+from ..inside import log_of
+
 ROLES: Final = {
     "writer": 4,
     "reader": 4,
@@ -185,7 +187,7 @@ def later(path: str, name: str) -> None:
         for number in count(1):
             put(store, source, name, number)
             if number % 5 == 0:
-                store._log.append([Draft(body)])
+                log_of(store).append([Draft(body)])
             if number % 50 == 0:
                 store.checkpoint()
 

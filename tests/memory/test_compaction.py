@@ -33,6 +33,7 @@ from cerata.replay.checkpoint import COMPRESSION_LEVEL
 from cerata.replay.fold import replay
 
 from ..engine.words import PATH, Disk
+from ..inside import log_of
 from ..replay.answers import answers
 
 WORD = "kumquat"
@@ -597,7 +598,7 @@ def compacted_sizes(path: Path) -> tuple[float, int]:
             store.put_frames([text_of(source) for _ in range(10)])
             store.checkpoint()
         store.upkeep.compact()
-        info, fixed = store.upkeep.info(), store._log.page.fixed_size
+        info, fixed = store.upkeep.info(), log_of(store).page.fixed_size
         events, chunks = info["segment_bytes"], info["checkpoint_bytes"]
     assert isinstance(events, int)
     assert isinstance(chunks, int)

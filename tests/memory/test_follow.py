@@ -28,6 +28,7 @@ from cerata.engine.disk.watch import PolledWatch
 from cerata.events import PutFrame
 
 from ..clocks import StandingClock
+from ..inside import log_of, state_of
 
 ALICE = {"tenant": "alice"}
 BOB = {"tenant": "bob"}
@@ -403,9 +404,9 @@ def test_only_durable_events_come(path: Path) -> None:
     with cerata.open(path, options=cerata.OpenOptions(sync=1 << 20)) as store:
         stream = store.stream.follow(0, timeout=0)
         assert not store.put_frame("a").durable
-        assert store._log._state.durable == 0
+        assert state_of(log_of(store)).durable == 0
         assert seqs(stream) == [1]
-        assert store._log._state.durable == 1
+        assert state_of(log_of(store)).durable == 1
 
 
 def test_a_batch_of_a_killed_writer_comes_whole_or_not_at_all(path: Path) -> None:

@@ -11,6 +11,7 @@ import cerata
 from cerata.engine.events import Branch, Draft, PutFrame
 from cerata.engine.format.toc import Toc
 from cerata.engine.log_file.writer import Writer
+from cerata.memory.batch.writer import session_of
 from cerata.memory.store import Store
 
 
@@ -42,7 +43,7 @@ def test_a_forged_branch_event_is_reported(
 ) -> None:
     """Its point is not that of the events before it; the bytes themselves are whole."""
     with cerata.open(forked(tmp_path)) as store:
-        log = store._session.log
+        log = session_of(store).log
         store.put_frame("c")
         head = log.head
         body = Branch(id=b"x" * 16, seq=head.seq, chain=head.chain, root=head.root, before=3)
@@ -58,7 +59,7 @@ def test_a_branch_inside_a_batch_is_reported(tmp_path: Path) -> None:
     """Only the first event of a batch was compared, so a forged branch behind it stayed unseen."""
     with cerata.open(forked(tmp_path)) as store:
         body = Branch(id=b"x" * 16, seq=3, chain=b"c" * 32, root=b"r" * 32)
-        store._session.log.append([Draft(PutFrame(text="c")), Draft(body)])
+        session_of(store).log.append([Draft(PutFrame(text="c")), Draft(body)])
         assert problems(store) == ["The branch of event 5 does not begin its batch"]
 
 
@@ -78,6 +79,6 @@ def test_a_toc_that_names_another_branch_is_reported(
         assert problems(store) == []
         store.put_frame("c")
         monkeypatch.setattr(Writer, "_add_segment", forged)
-        store._session.log.seal()
+        session_of(store).log.seal()
         monkeypatch.undo()
         assert problems(store) == [f"The newest branch is event 3, not {branch} as in the TOC"]

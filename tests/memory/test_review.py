@@ -15,6 +15,8 @@ from cerata.engine.events import PutFrame
 from cerata.memory.ingest.formats.plain import markdown_title
 from cerata.retrieval.chunking import split_passages
 
+from ..inside import log_of
+
 LONG = "\n\n".join(f"## Part {number}\n" + "w " * 400 for number in range(6))
 
 
@@ -262,7 +264,7 @@ def test_errors_name_the_file_and_not_the_name_it_was_made_under(tmp_path: Path)
         file.size()
     assert caught.value.where == str(path)
     store = cerata.open(path)
-    handle = store._log.file.file
+    handle = log_of(store).file.file
     store.close()
     with pytest.raises(cerata.Closed) as caught:
         handle.size()

@@ -13,6 +13,8 @@ from cerata.memory.batch.writer import session_of
 from cerata.memory.ingest import document as ingest
 from cerata.retrieval.chunking import split_passages
 
+from ..inside import log_of
+
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[cerata.Store]:
@@ -473,7 +475,7 @@ class TestCheckpoints:
             expected = [hit.to_dict() for hit in store.search("text", k=50)]
             (entry,) = [
                 entry
-                for key, entry in store._log.toc().projections.items()
+                for key, entry in log_of(store).toc().projections.items()
                 if key.startswith("fulltext/")
             ]
             offset = entry["chunks"][0][0]
@@ -492,7 +494,7 @@ class TestCheckpoints:
         with cerata.open(path) as store:
             store.put_frame("one")
         with cerata.open(path) as store:
-            assert store._log.toc().projections == {}
+            assert log_of(store).toc().projections == {}
             store.put_frames([f"text {n}" for n in range(2000)])
         with cerata.open(path, mode="r") as store:
-            assert len(store._log.toc().projections) == 14
+            assert len(log_of(store).toc().projections) == 14

@@ -12,6 +12,7 @@ from cerata.projections.core.seal import complete_ranges, is_range
 from cerata.projections.registry import projection_key
 from cerata.replay.checkpoint import ledger_of, thinned
 
+from ..inside import fold_of, log_of
 from .words import NAMES, chunks, fill, opened, spans, spoil
 
 # --- the layout ----------------------------------------------------------------------------------
@@ -40,7 +41,7 @@ def test_the_layout_does_not_depend_on_when_it_was_saved(tmp_path: Path) -> None
                 if often:
                     store.checkpoint()
             store.checkpoint()
-            read = store._log.file.file.read_at
+            read = log_of(store).file.file.read_at
             found.append(
                 [
                     (ref.first_seq, ref.last_seq, read(ref.offset + 64, 32))
@@ -128,7 +129,7 @@ def test_a_damaged_chunk_costs_folding_its_own_events(
     spoil(path, ref.offset + 64 + ref.length // 2)
     with opened(path) as store:
         assert store.stream.digests() == saved_file[1]
-        reports = {kind: store._fold.reports[kind] for kind in NAMES}
+        reports = {kind: fold_of(store).reports[kind] for kind in NAMES}
         assert {kind: report.replayed_events for kind, report in reports.items()} == {
             kind: last - first + 1 if kind == name else 0 for kind in NAMES
         }
@@ -149,11 +150,13 @@ def test_a_damaged_page_costs_the_events_of_its_chunks(
     path = tmp_path / "a.cera"
     path.write_bytes(saved_file[0].read_bytes())
     with opened(path, "r") as store:
-        (page,) = store._log.toc().saved(projection_key(store._fold.registry.make("frames"))).chunks
+        (page,) = (
+            log_of(store).toc().saved(projection_key(fold_of(store).registry.make("frames"))).chunks
+        )
     spoil(path, page.offset + 70)
     with opened(path) as store:
         assert store.stream.digests() == saved_file[1]
-        reports = store._fold.reports
+        reports = fold_of(store).reports
         assert [reports[name].replayed_events for name in NAMES] == [CHUNKS[-1][1]] * 3
         store.checkpoint()
         assert store.verify().ok
@@ -167,19 +170,19 @@ def test_a_damaged_ledger_costs_the_digests_of_earlier_checkpoints(
     path.write_bytes(saved_file[0].read_bytes())
     with opened(path) as store:
         # The only digest of a first checkpoint is in the entry itself.
-        key = projection_key(store._fold.registry.make("fulltext"))
-        assert store._log.toc().saved(key).ledger is None
+        key = projection_key(fold_of(store).registry.make("fulltext"))
+        assert log_of(store).toc().saved(key).ledger is None
         store.checkpoint()
-        ledger = store._log.toc().saved(key).ledger
+        ledger = log_of(store).toc().saved(key).ledger
         assert ledger is not None
     spoil(path, ledger.offset + 70)
     with opened(path) as store:
         assert store.stream.digests() == saved_file[1]
-        assert [store._fold.reports[name].replayed_events for name in NAMES] == [0, 0, 0]
+        assert [fold_of(store).reports[name].replayed_events for name in NAMES] == [0, 0, 0]
         assert not store.verify().ok
         store.checkpoint()
         assert store.verify().ok
-        assert len(ledger_of(store._log.file, store._log.toc().saved(key)) or ()) == 1
+        assert len(ledger_of(log_of(store).file, log_of(store).toc().saved(key)) or ()) == 1
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -191,8 +194,8 @@ def test_a_damaged_ledger_is_mended_where_nothing_is_new(tmp_path: Path, name: s
         store.checkpoint()
         fill(store, 40)
         store.checkpoint()
-        key = projection_key(store._fold.registry.make(name))
-        ledger = store._log.toc().saved(key).ledger
+        key = projection_key(fold_of(store).registry.make(name))
+        ledger = log_of(store).toc().saved(key).ledger
         before = {kind: chunks(store, kind) for kind in NAMES}
     assert ledger is not None
     spoil(path, ledger.offset + 70)
@@ -202,7 +205,8 @@ def test_a_damaged_ledger_is_mended_where_nothing_is_new(tmp_path: Path, name: s
         assert store.verify().ok
         assert {kind: chunks(store, kind) for kind in NAMES} == before
         seqs = [
-            entry.seq for entry in ledger_of(store._log.file, store._log.toc().saved(key)) or ()
+            entry.seq
+            for entry in ledger_of(log_of(store).file, log_of(store).toc().saved(key)) or ()
         ]
         assert seqs == [600]
         size = path.stat().st_size

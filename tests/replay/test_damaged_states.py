@@ -22,6 +22,7 @@ from cerata.replay import feed as feeding
 from cerata.replay import fold as fold_module
 from cerata.replay import rebuild as rebuild_module
 
+from ..inside import fold_of, log_of
 from .test_rebuilds import killed_at
 from .words import Killed
 
@@ -55,7 +56,7 @@ def test_a_posting_that_changed_in_memory_is_not_saved(
         store.put_frame("wax again")
         # Two pieces, which the next checkpoint merges.
         expected = len(store.search("wax", k=100))
-        store._fold.using("fulltext", None, spoil)
+        fold_of(store).using("fulltext", None, spoil)
         store.checkpoint()
     with cerata.open(tmp_path / "a.cera") as store:
         assert len(store.search("wax", k=100)) == expected
@@ -68,7 +69,7 @@ def test_reads_after_a_damaged_state_was_dropped_are_of_the_new_one(tmp_path: Pa
     """The newest view kept its layer of the damaged columns."""
     with cerata.open(tmp_path / "a.cera") as store:
         store.put_frames([f"note {number} on wax" for number in range(30)])
-        store._fold.using("frames", None, spoil_kinds)
+        fold_of(store).using("frames", None, spoil_kinds)
         assert list(store.frames(where=Filter(kind="text"))) == []
         store.checkpoint()
         assert len(list(store.frames(where=Filter(kind="text")))) == 30
@@ -134,7 +135,7 @@ def test_a_resumed_rebuild_over_a_bad_chunk_is_corrupt(
         store.checkpoint()
         with pytest.raises(Killed):
             store.upkeep.rebuild("frames", killed_at(1_024))
-        assert any(key.endswith("~") for key in store._log.toc().projections)
+        assert any(key.endswith("~") for key in log_of(store).toc().projections)
     with cerata.open(path) as store:
         plant_undecodable(monkeypatch, 6)
         monkeypatch.setattr(fold_module, "read_chunk", unreadable)
@@ -180,7 +181,7 @@ def test_a_damaged_vector_behind_a_block_boundary_is_corrupt(
     with cerata.open(tmp_path / "a.cera") as store:
         for _ in range(5):
             store.put_frames([f"note {number}" for number in range(818)])
-        store._fold.vectors()
+        fold_of(store).vectors()
         assert store.head.seq == 4_090
         damaged = 4_100
 
@@ -194,8 +195,8 @@ def test_a_damaged_vector_behind_a_block_boundary_is_corrupt(
             ["with a vector"] * 20, vectors=cerata.Vectors(dense=[np.ones(4)] * 20, space="test/4")
         )
         with pytest.raises(Corrupt, match=f"damaged after event {damaged - 1:,}"):
-            store._fold.vectors()
-        assert store._fold.vectors(damaged - 1).seq == damaged - 1
+            fold_of(store).vectors()
+        assert fold_of(store).vectors(damaged - 1).seq == damaged - 1
 
 
 def test_an_apply_that_reads_its_own_projection_is_refused(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from cerata.replay.feed import apply_events
 from cerata.replay.fold import Fold
 
 from ..engine.words import PATH, Disk
+from ..inside import fold_of, log_of
 from .erasures import erase, publish_erased
 
 WORD = "kumquat"
@@ -141,17 +142,17 @@ def test_another_value_in_the_same_file_drops_what_was_folded() -> None:
     with opened(disk) as store:
         fill(store)
         store.search(WORD)
-        fold, files = store._fold, store._log.file
+        fold, files = fold_of(store), log_of(store).file
         kept = list(fold._settled.values())
         assert {one.name for one in kept} >= {"frames", "fulltext"}
         replaced = fold.replaced
         publish_erased(disk, 5)
         store.stream.refresh()
-        assert store._log.erased == 5
+        assert log_of(store).erased == 5
         assert [hit.id for hit in store.search(WORD, mode="text")] == [1]
         assert fold.replaced == replaced + 1
         assert not {id(one) for one in kept} & {id(one) for one in fold._settled.values()}
-        assert store._log.file is not files, "decoded blocks and indexes were kept"
+        assert log_of(store).file is not files, "decoded blocks and indexes were kept"
         # Once, and not at each read.
         store.search(WORD)
         assert fold.replaced == replaced + 1
@@ -164,12 +165,12 @@ def test_a_plan_of_another_value_is_refused_under_the_lock(erased: int) -> None:
     with opened(disk) as store:
         fill(store)
         publish_erased(disk, 5)
-        key = store._fold._key("fulltext")
+        key = fold_of(store)._key("fulltext")
 
         def plan(erased: int) -> Plan:
-            log = store._log
+            log = log_of(store)
             saved = log.toc().saved(key)
-            made = store._fold.using(
+            made = fold_of(store).using(
                 "fulltext",
                 None,
                 lambda fold: plan_checkpoint(fold, log.file, saved, erased=erased, tail=True),
@@ -177,11 +178,11 @@ def test_a_plan_of_another_value_is_refused_under_the_lock(erased: int) -> None:
             assert made is not None
             return made
 
-        assert not publish(store._log, {key: plan(erased)})
-        assert store._log.toc().saved(key) == SavedProjection()
-        assert publish(store._log, {key: plan(5)})
-        assert store._log.toc().saved(key).seq == 4
-        assert store._log.toc().erased == 5
+        assert not publish(log_of(store), {key: plan(erased)})
+        assert log_of(store).toc().saved(key) == SavedProjection()
+        assert publish(log_of(store), {key: plan(5)})
+        assert log_of(store).toc().saved(key).seq == 4
+        assert log_of(store).toc().erased == 5
 
 
 def test_nothing_is_published_before_anything_was_folded() -> None:
@@ -189,10 +190,10 @@ def test_nothing_is_published_before_anything_was_folded() -> None:
     disk = Disk()
     with opened(disk) as store:
         fill(store)
-        fold = Fold(store._log)
+        fold = Fold(log_of(store))
         assert fold._erased < 0
         fold.frames()
-        assert fold._erased == store._log.erased == 0
+        assert fold._erased == log_of(store).erased == 0
 
 
 def test_a_rebuild_that_an_erasure_overtakes_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,6 +214,6 @@ def test_a_rebuild_that_an_erasure_overtakes_begins_again(monkeypatch: pytest.Mo
     store.upkeep.rebuild("fulltext")
     assert store.search(WORD) == []
     assert not is_saved(disk)
-    assert [key for key in store._log.toc().projections if key.endswith("~")] == []
+    assert [key for key in log_of(store).toc().projections if key.endswith("~")] == []
     assert store.stream.digests() == store.stream.digests(replay=True)
     store.close()

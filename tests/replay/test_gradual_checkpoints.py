@@ -21,6 +21,7 @@ from cerata.replay import gradual_checkpoint
 from cerata.replay.fold import Fold
 from cerata.replay.gradual_checkpoint import STEP_SEQS
 
+from ..inside import fold_of, log_of
 from .words import chunks, spans, spoil
 
 
@@ -98,7 +99,7 @@ def test_the_maintainer_folds_as_it_appends() -> None:
     with cerata.open(":memory:") as store:
         put(store, RANGE_SEQS_MAX + 2_000)
         put(store, 1_600)
-        assert store.head.seq - store._fold.folded_seq() < STEP_SEQS
+        assert store.head.seq - fold_of(store).folded_seq() < STEP_SEQS
 
 
 def test_one_process_checkpoints_and_the_other_folds_nothing(tmp_path: Path) -> None:
@@ -119,7 +120,7 @@ def test_who_does_not_get_the_lock_goes_on(tmp_path: Path) -> None:
     """Two ranges later it goes on without the lock: the holder may be idle."""
     path = tmp_path / "a.cera"
     with cerata.open(path, options=cerata.OpenOptions(sync=1 << 30)) as store:
-        holder = store._log.environment.storage.open(str(path), mode="rw")
+        holder = log_of(store).environment.storage.open(str(path), mode="rw")
         assert holder.try_lock(LockName.MAINTENANCE, exclusive=True)
         assert not any(count.is_some for count in put(store, 3 * RANGE_SEQS_MAX - 200))
         put(store, 8_000)
@@ -148,7 +149,7 @@ def test_the_lock_is_free_after_each_checkpoint(tmp_path: Path) -> None:
     with cerata.open(path, options=cerata.OpenOptions(sync=1 << 30)) as store:
         put(store, RANGE_SEQS_MAX + 2_500)
         assert spans(store, "frames")
-        probe = store._log.environment.storage.open(str(path), mode="rw")
+        probe = log_of(store).environment.storage.open(str(path), mode="rw")
         assert probe.try_lock(LockName.MAINTENANCE, exclusive=True)
         probe.close()
 
@@ -205,8 +206,8 @@ def test_a_process_that_read_little_loads_the_state_late(
     _save(path)
     with cerata.open(path, options=cerata.OpenOptions(sync=1 << 30)) as store:
         put(store, 2_900)
-        assert not store._fold._partial
-        assert store._fold.folded_seq() < 0
+        assert not fold_of(store)._partial
+        assert fold_of(store).folded_seq() < 0
         put(store, 8_000)
         assert (1, 4096) in spans(store, "frames")
         assert store.verify().ok
@@ -231,12 +232,12 @@ def test_a_read_continues_a_restoration_of_steps(tmp_path: Path) -> None:
     _save(path)
     with cerata.open(path, options=cerata.OpenOptions(sync=1 << 30)) as store:
         put(store, 1_100)
-        restored = {name: partial.seq for name, (_, partial) in store._fold._partial.items()}
+        restored = {name: partial.seq for name, (_, partial) in fold_of(store)._partial.items()}
         assert list(restored.values()) == [2_048]
         assert store.search("honey", k=1)[0].id == 3_001
         assert len(store) == 4_101
         put(store, 4_000)
-        assert not store._fold._partial
+        assert not fold_of(store)._partial
         assert store.verify().ok
 
 

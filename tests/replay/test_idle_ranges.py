@@ -14,6 +14,7 @@ from cerata.projections.core.seal import layout
 from cerata.projections.registry import BUILT_IN, projection_key
 from cerata.replay.checkpoint import saved_ranges
 
+from ..inside import fold_of, log_of
 from .words import chunks, spans, spoil
 
 COUNT = 4_096 + 512 + 100
@@ -24,31 +25,31 @@ def idle(store: Store, count: int = COUNT) -> None:
     """Append events that no projection handles."""
     body = UnknownBody(kind="fromLater", kind_version=3, data=msgspec.msgpack.encode({}))
     for start in range(0, count, 512):
-        store._log.append([Draft(body)] * min(512, count - start))
+        log_of(store).append([Draft(body)] * min(512, count - start))
 
 
 def saved_of(store: Store, name: str) -> SavedProjection:
-    return store._log.toc().saved(projection_key(store._fold.registry.make(name)))
+    return log_of(store).toc().saved(projection_key(fold_of(store).registry.make(name)))
 
 
 def check(path: Path, replayed: int = 0) -> None:
     """Check that a new process has the state of a replay, after so many folded events."""
     with cerata.open(path, mode="r") as store:
         assert store.stream.digests() == store.stream.digests(replay=True)
-        assert {report.replayed_events for report in store._fold.reports.values()} == {replayed}
+        assert {report.replayed_events for report in fold_of(store).reports.values()} == {replayed}
         assert store.verify().ok
 
 
 def save_instead(store: Store, name: str, refs: list[Ref]) -> None:
     """Save the state of a projection with other chunks, as a writer with a fault would."""
     saved = saved_of(store, name)
-    key = projection_key(store._fold.registry.make(name))
+    key = projection_key(fold_of(store).registry.make(name))
 
     def build(flip: Flip, _: Toc) -> dict[str, dict[str, object]]:
         states = {key: StateDraft(saved.seq, saved.digest, [refs])}
         return {key: state.to_entry() for key, state in flip.add_states(states).items()}
 
-    store._log.publish_projections(build)
+    log_of(store).publish_projections(build)
 
 
 def test_an_empty_state_saves_nothing(tmp_path: Path) -> None:
@@ -68,9 +69,9 @@ def test_a_skipped_range_gives_the_state_of_its_events() -> None:
     with cerata.open(":memory:") as store:
         idle(store)
         store.put_frames(["green tea", "black tea"])
-        events = [*store._log.read()]
+        events = [*log_of(store).read()]
         for name in BUILT_IN:
-            folded, skipped = (store._fold.registry.make(name) for _ in range(2))
+            folded, skipped = (fold_of(store).registry.make(name) for _ in range(2))
             folded.apply(events[:COUNT])
             for after, through in layout(COUNT):
                 assert is_idle(folded.chunk(after, through))
@@ -130,7 +131,7 @@ def test_a_damaged_manifest_makes_a_replay_necessary_and_loses_nothing(tmp_path:
     spoil(path, page.offset + 70)
     with cerata.open(path) as store:
         assert store.stream.digests() == digests
-        replayed = {name: store._fold.reports[name].replayed_events for name in BUILT_IN}
+        replayed = {name: fold_of(store).reports[name].replayed_events for name in BUILT_IN}
         assert replayed == {
             name: head if name in ("frames", "fulltext") else 0 for name in BUILT_IN
         }
@@ -150,8 +151,8 @@ def test_the_chunk_of_a_damaged_page_is_known_from_a_whole_one() -> None:
         (page,) = saved.chunks
         lost = page._replace(offset=page.offset + 512, first_seq=600, last_seq=1_200)
         both = msgspec.structs.replace(saved, chunks=(page, lost))
-        assert [each.damage for each in saved_ranges(store._log.file, both)] == [None] * 3
-        ranges = saved_ranges(store._log.file, msgspec.structs.replace(saved, chunks=(lost,)))
+        assert [each.damage for each in saved_ranges(log_of(store).file, both)] == [None] * 3
+        ranges = saved_ranges(log_of(store).file, msgspec.structs.replace(saved, chunks=(lost,)))
         assert [each.is_idle for each in ranges] == [True, False, False]
         assert [each.damage is None for each in ranges] == [True, False, False]
 
@@ -184,7 +185,7 @@ def test_a_chunk_of_other_events_is_no_gap(tmp_path: Path) -> None:
         save_instead(store, "frames", [first._replace(last_seq=500), *rest])
     with cerata.open(path) as store:
         assert store.stream.digests() == store.stream.digests(replay=True)
-        assert store._fold.reports["frames"].replayed_events == 512
+        assert fold_of(store).reports["frames"].replayed_events == 512
 
 
 def test_a_fork_of_an_earlier_point_keeps_empty_states() -> None:

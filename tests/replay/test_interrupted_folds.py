@@ -28,6 +28,7 @@ from cerata.projections.fulltext.projection import FulltextProjection
 from cerata.projections.rows.row_fold import RowFold
 from cerata.replay.fold import Fold
 
+from ..inside import fold_of, log_of
 from .spending import Spending, Spent
 
 SPACE = "test/3"
@@ -232,7 +233,7 @@ def test_a_checkpoint_of_a_changed_item_is_refused_and_folded_again(tmp_path: Pa
         ):
             store.put_frame(f"one more for {name}")
             expected = store.stream.digests(replay=True)
-            store._fold.using(name, None, damage)
+            fold_of(store).using(name, None, damage)
             store.checkpoint()
             assert store.stream.digests() == expected, name
     with cerata.open(path, projections=[Spending]) as store:
@@ -244,11 +245,11 @@ def test_a_checkpoint_of_a_complete_block_is_held_against_its_leaf(tmp_path: Pat
     """The leaf of a block was hashed when the fold passed it: a later change of it shows."""
     path = tmp_path / "a.cera"
     with cerata.open(path) as store:
-        store._fold._try_from = 1 << 62
+        fold_of(store)._try_from = 1 << 62
         for _ in range(9):
             store.put_frames([f"note {number}" for number in range(500)])
         expected = store.stream.digests(replay=True)
-        frames = store._fold.frames()
+        frames = fold_of(store).frames()
         assert frames.seq == 4_500
 
         def change(projection: Projection) -> None:
@@ -259,7 +260,7 @@ def test_a_checkpoint_of_a_complete_block_is_held_against_its_leaf(tmp_path: Pat
             with pytest.raises(StateDamaged):
                 projection.chunk(0, 4096)
 
-        store._fold.using("frames", None, change)
+        fold_of(store).using("frames", None, change)
         store.checkpoint()
         assert store.stream.digests() == expected
         assert store.verify().ok
@@ -276,12 +277,12 @@ def test_a_state_that_never_stays_as_it_was_folded_is_refused(
         raise StateDamaged("an item that was folded is another one in memory")
 
     with cerata.open(path, projections=[Spending]) as store:
-        before = dict(store._log.toc().projections)
+        before = dict(log_of(store).toc().projections)
         monkeypatch.setattr(FramesProjection, "check", broken)
         with pytest.raises(Corrupt, match="changed in memory after the fold"):
             store.checkpoint()
         monkeypatch.undo()
-        assert dict(store._log.toc().projections) == before
+        assert dict(log_of(store).toc().projections) == before
 
 
 def test_an_interrupted_read_in_a_transaction_sees_every_draft_once(

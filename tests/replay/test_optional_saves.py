@@ -18,6 +18,8 @@ from cerata.projections.rows.row_projection import RowProjection
 from cerata.replay import feed as feeding
 from cerata.replay.fold import Fold
 
+from ..inside import fold_of, log_of
+
 
 class ImpatientClock(SystemClock):
     """Fails the test where anybody waits."""
@@ -81,7 +83,7 @@ def put(store: cerata.Store, count: int) -> None:
 def damage_first_segment(path: Path) -> None:
     """Flip a bit of a block of sealed events."""
     with cerata.open(path, mode="r") as store:
-        segment = next(iter(store._log.reader.segment_refs(store._log.snapshot)))
+        segment = next(iter(log_of(store).reader.segment_refs(log_of(store).snapshot)))
     data = bytearray(path.read_bytes())
     data[segment.offset + segment.length // 2] ^= 1
     path.write_bytes(data)
@@ -130,7 +132,7 @@ def test_puts_go_on_where_a_projection_raises_elsewhere(monkeypatch: pytest.Monk
         # Tried again, once 512 events more were there, in steps.
         put(store, 500)
         put(store, 2_500)
-        assert store._fold._saved_seq() == 4_096
+        assert fold_of(store)._saved_seq() == 4_096
         assert store.stream.projection(Fickle).rows["seen"] == 8_000
 
 
@@ -149,11 +151,11 @@ def test_a_read_does_not_wait_to_save_what_it_folded(
     try:
         assert other.try_lock(LockName.WRITER, exclusive=True)
         assert len(store) == 2_000
-        assert store._fold._saved_seq() == 0
+        assert fold_of(store)._saved_seq() == 0
         other.unlock(LockName.WRITER)
         assert store.search("frame 7")
         # What the full text folded on the way was saved, now that nobody writes.
-        assert "fulltext" in str(store._log.toc().projections)
+        assert "fulltext" in str(log_of(store).toc().projections)
     finally:
         other.close()
         store.close()

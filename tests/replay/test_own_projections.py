@@ -14,6 +14,7 @@ from cerata.projections.core.projection import FoldedEvent, Projection
 from cerata.projections.rows.row_fold import RowFold
 from cerata.projections.rows.row_projection import RowProjection
 
+from ..inside import fold_of
 from .spending import Spending, Spent
 
 TAGS = ("tea", "books", "rent", "tea")
@@ -61,7 +62,7 @@ def test_it_comes_back_from_its_checkpoint(tmp_path: Path) -> None:
     with cerata.open(path, projections=[Spending]) as store:
         assert "tea0" not in store.stream.projection(Spending).rows
         assert dict(store.stream.projection(Spending).rows) == expected(store, 1_301)
-        report = store._fold.reports["spending"]
+        report = fold_of(store).reports["spending"]
         assert (report.restored_events, report.replayed_events) == (1_301, 0)
         spend(store, 300, 7)
         assert dict(store.stream.projection(Spending).rows) == expected(store, 1_601)
@@ -83,7 +84,7 @@ def test_who_does_not_know_it_carries_it(tmp_path: Path) -> None:
             store.stream.projection("spending")
     with cerata.open(path, projections=[Spending]) as store:
         assert dict(store.stream.projection("spending").rows) == expected(store, 700)
-        report = store._fold.reports["spending"]
+        report = fold_of(store).reports["spending"]
         assert (report.restored_events, report.replayed_events) == (700, 0)
         assert store.verify().ok
 
@@ -237,6 +238,6 @@ def test_verify_names_the_event_from_which_rows_in_memory_differ(tmp_path: Path)
             assert isinstance(fold, RowFold)
             fold._own.rows["rare"] = 6
 
-        store._fold.using("spending", None, damage)
+        fold_of(store).using("spending", None, damage)
         found = store.verify()
         assert [(one.projection, one.seq) for one in found.divergences] == [("spending", 701)]

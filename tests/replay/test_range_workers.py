@@ -21,6 +21,7 @@ from cerata.replay import range_workers
 from cerata.replay.checkpoint import read_chunk, stored_chunks
 from cerata.replay.range_worker import FoldedRange, Task, folded_range, free_numbers
 
+from ..inside import fold_of, log_of
 from .drawn import history
 from .spending import Spending, Spent
 from .test_rebuilds import killed_at
@@ -77,10 +78,10 @@ def filled(tmp_path: Path) -> Path:
 
 def state_of(store: Store) -> tuple[dict[str, bytes], Chunks]:
     """Return the digests, and the bytes of every saved chunk."""
-    toc, file = store._log.toc(), store._log.file
+    toc, file = log_of(store).toc(), log_of(store).file
     saved = {
-        name: toc.saved(projection_key(store._fold.registry.make(name)))
-        for name in store._fold.registry.names
+        name: toc.saved(projection_key(fold_of(store).registry.make(name)))
+        for name in fold_of(store).registry.names
     }
     chunks: Chunks = {
         name: {span: read_chunk(file, ref).data for span, ref in stored_chunks(file, each).items()}
@@ -129,10 +130,10 @@ def test_a_killed_rebuild_of_workers_continues(filled: Path, folded: list[int]) 
         before = state_of(store)
         with pytest.raises(Killed):
             store.upkeep.rebuild(workers=2, progress=killed_at(8_192))
-        store._log.abandon()
+        log_of(store).abandon()
     with opened(filled) as store:
-        side = [key for key in store._log.toc().projections if key.endswith("~")]
-        assert {store._log.toc().saved(key).seq for key in side} == {4_096}
+        side = [key for key in log_of(store).toc().projections if key.endswith("~")]
+        assert {log_of(store).toc().saved(key).seq for key in side} == {4_096}
         folded.clear()
         assert store.upkeep.rebuild(workers=3).equal
         assert state_of(store) == before
@@ -144,7 +145,7 @@ def test_a_range_that_differs_is_named_and_the_rest_is_folded_here(
 ) -> None:
     """The workers start from a wrong state after it, so their chunks are refused."""
     path = tmp_path / "a.cera"
-    kind: type[Any] = type(cerata.open(":memory:")._fold.registry.make("frames"))
+    kind: type[Any] = type(fold_of(cerata.open(":memory:")).registry.make("frames"))
     apply = kind.apply
     lost: set[int] = set()
 
@@ -224,9 +225,9 @@ def test_equal_chunks_of_workers_are_not_written_again(filled: Path) -> None:
     """The file grows by references only."""
     with opened(filled) as store:
         size = filled.stat().st_size
-        old = {name: chunks(store, name) for name in store._fold.registry.names}
+        old = {name: chunks(store, name) for name in fold_of(store).registry.names}
         assert store.upkeep.rebuild(workers=2).equal
-        assert {name: chunks(store, name) for name in store._fold.registry.names} == old
+        assert {name: chunks(store, name) for name in fold_of(store).registry.names} == old
         assert filled.stat().st_size - size < 300_000
 
 

@@ -15,6 +15,7 @@ from cerata.replay.fold import Fold, replay
 from cerata.replay.rebuild import rebuild
 
 from ..engine.words import Disk
+from ..inside import fold_of, log_of
 from .spending import Spending
 from .words import Killed, chunks, draft, fill, opened, spoil
 
@@ -47,22 +48,22 @@ def test_a_rebuild_goes_on_where_it_was_killed(
     with opened(path) as store:
         with pytest.raises(Killed):
             store.upkeep.rebuild("fulltext", until(1_536))
-        store._log.abandon()
+        log_of(store).abandon()
     with opened(path) as store:
         assert chunks(store, "fulltext") == old
-        assert [key for key in store._log.toc().projections if key.endswith("~")] != []
+        assert [key for key in log_of(store).toc().projections if key.endswith("~")] != []
         assert store.search("honey")
         seen.clear()
         store.upkeep.rebuild("fulltext", until(10_000))
         assert seen[0] == 2_048
         assert seen[-1] == 3_000
-        assert [key for key in store._log.toc().projections if key.endswith("~")] == []
+        assert [key for key in log_of(store).toc().projections if key.endswith("~")] == []
         # Equal chunks are named, not written again.
         assert chunks(store, "fulltext") == old
         assert store.stream.digests() == digests
     with opened(path) as store:
         assert store.stream.digests() == digests
-        assert store._fold.reports["fulltext"].restored_events == 3_000
+        assert fold_of(store).reports["fulltext"].restored_events == 3_000
         assert store.verify().ok
 
 
@@ -93,15 +94,15 @@ def kill_rebuild(path: Path, stop: int) -> None:
     with opened(path) as store:
         with pytest.raises(Killed):
             store.upkeep.rebuild("fulltext", killed_at(stop))
-        store._log.abandon()
+        log_of(store).abandon()
 
 
 def check_is_rebuilt(path: Path) -> None:
     """Nothing of the side is left, and all was restored from whole chunks."""
     with opened(path) as store:
-        assert [key for key in store._log.toc().projections if key.endswith("~")] == []
+        assert [key for key in log_of(store).toc().projections if key.endswith("~")] == []
         assert store.stream.digests() == store.stream.digests(replay=True)
-        report = store._fold.reports["fulltext"]
+        report = fold_of(store).reports["fulltext"]
         assert (report.restored_events, report.bad_chunks) == (3_000, ())
         assert store.verify().ok
 
@@ -132,9 +133,9 @@ def test_a_rebuild_writes_only_chunks_that_differ(tmp_path: Path) -> None:
 def test_progress_that_names_chunks_of_the_old_state_is_counted_once(half_rebuilt: Path) -> None:
     """Else dead space that the progress shares with the old state would not show."""
     with opened(half_rebuilt) as store:
-        toc = store._log.toc()
+        toc = log_of(store).toc()
         (side,) = (key for key in toc.projections if key.endswith("~"))
-        shared = store._log.file.page(toc.saved(side).chunks[0])
+        shared = log_of(store).file.page(toc.saved(side).chunks[0])
         assert {*shared} <= {*chunks(store, "fulltext")}
         verification = store.verify()
         assert verification.ok
@@ -165,7 +166,7 @@ def test_a_compaction_during_a_rebuild_takes_no_chunk_away(tmp_path: Path) -> No
     assert compacted == [3_000]
     with opened(path) as store:
         assert store.stream.digests() == digests
-        assert store._fold.reports["fulltext"].bad_chunks == ()
+        assert fold_of(store).reports["fulltext"].bad_chunks == ()
         assert store.verify().ok
 
 
@@ -179,11 +180,11 @@ def test_an_old_state_far_behind_the_head_is_compared_at_its_end(
         store.checkpoint()
         digests = store.stream.digests()
     with opened(path) as store:
-        monkeypatch.setattr(store._fold, "save_gradually", _save_nothing)
+        monkeypatch.setattr(fold_of(store), "save_gradually", _save_nothing)
         fill(store, 5_000, seed=2)
-        store._log.abandon()
+        log_of(store).abandon()
     with opened(path) as store:
-        toc = store._log.toc()
+        toc = log_of(store).toc()
         assert {toc.saved(key).seq for key in toc.projections} == {5_000}
         assert store.stream.digests() != digests
         result = store.upkeep.rebuild()
@@ -194,13 +195,13 @@ def test_an_old_state_far_behind_the_head_is_compared_at_its_end(
 def test_a_damaged_chunk_of_a_killed_rebuild_is_made_anew(half_rebuilt: Path) -> None:
     """It was carried into the result, which was damaged then and served."""
     with opened(half_rebuilt, "r") as store:
-        toc = store._log.toc()
+        toc = log_of(store).toc()
         (side,) = (key for key in toc.projections if key.endswith("~"))
-        chunk = store._log.file.page(toc.saved(side).chunks[0])[0]
+        chunk = log_of(store).file.page(toc.saved(side).chunks[0])[0]
     spoil(half_rebuilt, chunk.offset + 64 + chunk.length // 2)
     with opened(half_rebuilt) as store:
         store.upkeep.rebuild("fulltext")
-        assert store._fold.reports.get("frames") is None
+        assert fold_of(store).reports.get("frames") is None
     check_is_rebuilt(half_rebuilt)
 
 

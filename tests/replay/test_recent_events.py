@@ -20,10 +20,12 @@ from cerata.engine.segments.caches import SegmentCache
 from cerata.engine.segments.reader import Reader
 from cerata.engine.segments.recent import RecentBatch, RecentBatches
 from cerata.engine.segments.segment_reader import Segment
+from cerata.memory.batch.writer import session_of
 from cerata.projections.core.projection import FoldedEvent
 from cerata.replay.fold import Fold
 
 from ..clocks import StandingClock
+from ..inside import fold_of, state_of
 from .spending import Spending, Spent
 
 COUNT = 120
@@ -55,8 +57,8 @@ def unread() -> Generator[None]:
 
 def check_equal(store: Store) -> None:
     """Compare each projection with the fold of the file."""
-    fold = store._fold
-    log = store._session.log
+    fold = fold_of(store)
+    log = session_of(store).log
     alone = Fold(log, fold.registry, use_checkpoints=False)
     with mock.patch.object(log, "recent_in_sequences", log.read_in_sequences):
         expected = alone.digests()
@@ -73,8 +75,8 @@ def test_a_fold_reads_nothing_that_was_just_appended() -> None:
             assert len(store.search("word7", k=5)) > 0
             assert len(store.search(np.ones(96, np.float32), k=3)) == 3
             assert store.stream.projection("spending").rows["food"] == 5
-            store._fold.digests()
-            store._fold.save()
+            fold_of(store).digests()
+            fold_of(store).save()
         check_equal(store)
 
 
@@ -84,7 +86,7 @@ def test_a_fold_of_frames_in_memory_makes_no_events(metadata: list[dict[str, int
     with cerata.open("a.cera", environment=disk()) as store:
         put(store, 1, metadata=metadata)
         with mock.patch.object(RecentBatch, "event", side_effect=AssertionError):
-            store._fold.digests()
+            fold_of(store).digests()
         check_equal(store)
 
 
@@ -99,7 +101,7 @@ def test_vectors_that_are_not_alike_are_folded_as_from_the_file(number: float) -
         data = np.full(4, number, "<f4").tobytes()
         named = Embedding("t", "f4", 4, Attachment(hash_bytes(data), len(data)))
         draft = Draft(PutFrame(text="a", embedding=named), attachments=(data,), is_checked=True)
-        store._session.log.append([draft] * 70)
+        session_of(store).log.append([draft] * 70)
         check_equal(store)
         rows = (
             store.search(
@@ -136,11 +138,11 @@ def test_a_checkpoint_of_batches_in_memory_reads_no_index() -> None:
             "in the ring", vectors=cerata.Vectors(dense=np.ones(96, np.float32), space="s")
         )
         put(store, 2)
-        log = store._session.log
-        space = store._fold.vectors().spaces(log.head.seq)[0]
+        log = session_of(store).log
+        space = fold_of(store).vectors().spaces(log.head.seq)[0]
         with mock.patch.object(SegmentCache, "get", side_effect=AssertionError):
             recent = [*log.embedding_columns(space.key, space.seqs)]
-            store._fold.save()
+            fold_of(store).save()
         log.forget()
         stored = [*log.embedding_columns(space.key, space.seqs)]
     assert [events.tolist()[0] for events, _ in recent] == [1, COUNT + 2]
@@ -157,9 +159,9 @@ def test_vectors_between_batches_in_memory_have_their_places() -> None:
     ):
         for writer in (other, store, other, store, other):
             put(writer, 1)
-        log = store._session.log
+        log = session_of(store).log
         log.refresh()
-        space = store._fold.vectors().spaces(log.head.seq)[0]
+        space = fold_of(store).vectors().spaces(log.head.seq)[0]
         for first in (0, COUNT, COUNT + 1):
             columns = log.embedding_columns(space.key, space.seqs[first:])
             seqs = {seq for events, _ in columns for seq in events.tolist()}
@@ -191,7 +193,7 @@ def test_events_of_another_process_are_read_from_the_file() -> None:
 def test_a_full_list_drops_its_oldest_batches(size_max: int) -> None:
     """The fold then reads these from the file, and the list stays below its limit."""
     with cerata.open("a.cera", environment=disk()) as store:
-        recent = store._session.log._state.recent = RecentBatches(size_max)
+        recent = state_of(session_of(store).log).recent = RecentBatches(size_max)
         for seed in range(4):
             put(store, seed)
             store.put_frame("small")
@@ -215,9 +217,9 @@ def test_a_saved_checkpoint_frees_the_events() -> None:
     """No fold needs them again, and the seal has taken their hashes."""
     with cerata.open("a.cera", environment=disk()) as store:
         put(store, 1)
-        recent = store._session.log._state.recent
+        recent = state_of(session_of(store).log).recent
         assert recent.size_bytes > COUNT * 96 * 4
-        store._fold.save()
+        fold_of(store).save()
         assert recent.size_bytes == 0
         put(store, 2)
         check_equal(store)
@@ -227,9 +229,9 @@ def test_an_erasure_empties_the_list() -> None:
     """`Log.forget` drops all that a process holds of the events."""
     with cerata.open("a.cera", environment=disk()) as store:
         put(store, 1)
-        log = store._session.log
+        log = session_of(store).log
         log.forget()
-        assert log._state.recent.size_bytes == 0
+        assert state_of(log).recent.size_bytes == 0
         check_equal(store)
 
 
@@ -240,8 +242,8 @@ def test_references_within_a_batch_are_lifted_as_in_the_file() -> None:
         with store.transaction():
             above = store.put_frame("above")
             store.put_frame("below", options=cerata.PutOptions(parent=above))
-        events = list(store._session.log.recent(1, 3))
-        stored = list(store._session.log.read(1, 3))
+        events = list(session_of(store).log.recent(1, 3))
+        stored = list(session_of(store).log.read(1, 3))
         assert [event.body for event in events] == [event.body for event in stored]
         assert [event.scope for event in events] == [event.scope for event in stored]
         assert [event.leaf for event in events] == [event.leaf for event in stored]
@@ -303,7 +305,7 @@ def test_members_of_an_enum_are_folded_as_the_strings_that_are_stored() -> None:
             store, [{"role": Word.USER, "content": Word.TEXT}], track=Word.NOTE
         )
         store.remember(Word.TEXT, tags=[Word.USER], uri=Word.USER)
-        log = store._session.log
+        log = session_of(store).log
         recent, stored = list(log.recent(1, log.head.seq)), list(log.read())
         assert [repr(event.body) for event in recent] == [repr(event.body) for event in stored]
         assert [repr(event.scope) for event in recent] == [repr(event.scope) for event in stored]

@@ -13,6 +13,7 @@ from cerata.projections.fulltext.projection import FulltextProjection
 from cerata.projections.registry import Registry
 from cerata.replay import checkpoint
 
+from ..inside import fold_of, log_of
 from .spending import Spending, Spent
 from .words import fill, opened
 
@@ -32,7 +33,7 @@ def test_verify_names_the_first_event_that_diverges(
 
     with opened(path) as store:
         fill(store, 3_000)
-        while store._log.event(lost).type != "putFrame":
+        while log_of(store).event(lost).type != "putFrame":
             lost += 1
         with monkeypatch.context() as patched:
             patched.setattr(kind, "apply", forgetful)
@@ -111,7 +112,7 @@ def test_verify_finds_a_chunk_with_the_id_of_other_bytes(
         monkeypatch.undo()
     with opened(path, "r") as store:
         assert store.stream.digests() == store.stream.digests(replay=True)
-        assert {report.bad_chunks for report in store._fold.reports.values()} == {()}
+        assert {report.bad_chunks for report in fold_of(store).reports.values()} == {()}
         found = store.verify()
         assert not found.ok
         assert {one.text for one in found.divergences} == {"a chunk has the id of other bytes"}

@@ -15,6 +15,7 @@ from cerata.replay import checkpoint
 from cerata.replay import feed as feeding
 from cerata.replay.fold import replay
 
+from ..inside import fold_of, log_of
 from .spending import Spending
 from .words import Killed, fill, opened
 
@@ -41,13 +42,13 @@ def test_a_new_version_is_folded_from_the_start_and_saved_on_the_way(
     with cerata.open(path, projections=[Dying]) as store:
         with pytest.raises(Killed):
             store.stream.projection("spending")
-        store._log.abandon()
+        log_of(store).abandon()
     with cerata.open(path, projections=[Newer]) as store:
         rows = dict(store.stream.projection(Newer).rows)
-        assert store._fold.reports["spending"].restored_events == 1_536
+        assert fold_of(store).reports["spending"].restored_events == 1_536
     with opened(path, "r") as store:
         assert dict(store.stream.projection(Spending).rows) == rows
-        assert store._fold.reports["spending"].restored_events == 3_000
+        assert fold_of(store).reports["spending"].restored_events == 3_000
 
 
 class SpendingParted(Spending):
@@ -71,7 +72,7 @@ SPENDINGS = (Spending, SpendingParted, SpendingNewer, SpendingLatest)
 
 def entries(store: Store) -> set[str]:
     """The kinds of ``spending`` that have an entry in a file."""
-    there = store._log.toc().projections
+    there = log_of(store).toc().projections
     return {kind.__name__ for kind in SPENDINGS if projection_key(row_fold(kind)) in there}
 
 
@@ -98,9 +99,9 @@ def test_the_entry_of_a_version_that_nobody_runs_goes(
         assert store.verify().ok
     with cerata.open(path, projections=[Spending]) as store:
         rows = dict(store.stream.projection(Spending).rows)
-        assert store._fold.reports["spending"].restored_events == 0
+        assert fold_of(store).reports["spending"].restored_events == 0
         assert rows == dict(
-            replay(store._log, registry=Registry([Spending])).own("spending", 1_600).rows
+            replay(log_of(store), registry=Registry([Spending])).own("spending", 1_600).rows
         )
         store.checkpoint()
         assert "Spending" in entries(store)
@@ -112,6 +113,6 @@ def test_the_entry_of_a_version_that_nobody_runs_goes(
 def test_a_name_that_is_no_key_of_a_lower_version_is_carried(key: str) -> None:
     with cerata.open(":memory:", projections=[SpendingLatest]) as store:
         store.checkpoint()
-        toc = msgspec.structs.replace(store._log.toc(), projections={key: {}})
+        toc = msgspec.structs.replace(log_of(store).toc(), projections={key: {}})
         own = projection_key(row_fold(SpendingLatest))
         assert list(checkpoint.outlived(toc, {own: 1 << 40})) == []

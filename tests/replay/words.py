@@ -10,6 +10,7 @@ from cerata.memory.batch.writer import session_of
 from cerata.memory.store import Store
 from cerata.projections.registry import projection_key
 
+from ..inside import fold_of, log_of
 from .spending import Spending, Spent
 
 NAMES = ("frames", "fulltext", "spending")
@@ -37,8 +38,8 @@ def draft(source: Random, seq: int) -> cerata.Draft:
 
 def chunks(store: Store, name: str) -> list[Ref]:
     """The chunks of a projection's checkpoint, in order."""
-    saved = store._log.toc().saved(projection_key(store._fold.registry.make(name)))
-    return [ref for page in saved.chunks for ref in store._log.file.page(page)]
+    saved = log_of(store).toc().saved(projection_key(fold_of(store).registry.make(name)))
+    return [ref for page in saved.chunks for ref in log_of(store).file.page(page)]
 
 
 def spans(store: Store, name: str) -> list[tuple[int, int]]:

@@ -15,6 +15,8 @@ from cerata.engine.segments.segment_reader import Segment
 from cerata.memory.snapshot.layers import Layers
 from cerata.projections.frames.reader import Frames
 
+from ...inside import log_of
+
 SEGMENTS = 20
 FRAMES = 100
 """Frames of a segment."""
@@ -27,7 +29,7 @@ def segments() -> Iterator[Store]:
         for first in range(0, SEGMENTS * FRAMES, FRAMES):
             tags = ["even" if first // FRAMES % 2 == 0 else "odd"]
             store.put_frames([f"text {first + place}" for place in range(FRAMES)], tags=tags)
-            store._log.seal()
+            log_of(store).seal()
         store.delete(store.put_frame("a frame").id)
         store.checkpoint()
         yield store
@@ -87,7 +89,7 @@ def test_a_check_that_reads_each_event_would_be_seen(
     segments: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The scope of a frame comes from the fold alone."""
-    log = segments._log
+    log = log_of(segments)
 
     def read_scope(_: object, frame: int) -> object:
         return log.event(frame).scope

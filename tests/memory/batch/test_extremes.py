@@ -33,6 +33,8 @@ from cerata.engine.events import (
 from cerata.engine.log import Log
 from cerata.memory.store import Store
 
+from ...inside import fold_of, log_of
+
 KINDS: Final[tuple[type[EventBody], ...]] = (
     PutFrame,
     DeleteFrame,
@@ -122,7 +124,7 @@ def plant(store: Store, fields: Mapping[type[EventBody], list[Mapping[str, objec
         for kind, every in fields.items()
         for one in every
     ]
-    log: Log = store._log
+    log: Log = log_of(store)
     for first in range(0, len(drafts), 1_000):
         log.append(drafts[first : first + 1_000])
 
@@ -168,7 +170,7 @@ def test_what_another_writer_let_through_is_folded(tmp_path: Path) -> None:
     with cerata.open(path) as store:
         store.put_frames(["one", "two", "three"])
         plant(store, {kind: [dict([one]) for one in extremes(kind)] for kind in KINDS})
-        assert store._fold.frames().anomalies(store.head.seq)
+        assert fold_of(store).frames().anomalies(store.head.seq)
     check_all_works(path)
 
 
@@ -185,7 +187,7 @@ def test_a_number_that_no_column_holds_counts_as_not_given(tmp_path: Path) -> No
     }
     with cerata.open(tmp_path / "a.cera") as store:
         plant(store, {PutFrame: [fields], SupersedeFrame: [{"new": far}]})
-        frames = store._fold.frames()
+        frames = fold_of(store).frames()
         row = frames.frame(1)
         assert row is not None
         assert (row.created, row.content_dates) == (None, (5,))

@@ -30,6 +30,7 @@ from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.values.vectors import vectors
 from cerata.projections.core.projection import FoldedEvent
 
+from ...inside import fold_of
 from ..acts import ACTS, Act, everything, perform, renamed
 from ..facts.world import environment
 
@@ -210,7 +211,7 @@ def test_a_transaction_that_only_writes_folds_nothing() -> None:
         with store.transaction():
             store.put_frame("a")
             store.put_frames(["b", "c"])
-        assert store._fold.frames(0).seq == 0
+        assert fold_of(store).frames(0).seq == 0
 
 
 def test_the_state_of_the_log_is_shared_and_not_copied() -> None:

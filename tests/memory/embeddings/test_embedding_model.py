@@ -12,6 +12,7 @@ from cerata.memory.batch.writer import session_of
 from cerata.memory.embeddings.cache import embedded_text
 
 from ...embedders import Hashing, words_hashed
+from ...inside import log_of
 from ..acts import ACTS, Act, perform
 
 
@@ -25,7 +26,7 @@ def vectors_by_frame(store: cerata.Store, space: str) -> dict[int, list[float]]:
         if body.embedding.space == space:
             frame = event.seq if isinstance(body, PutFrame) else body.frame
             assert frame not in found
-            data = store._log.attachment(event.seq, body.embedding.data)
+            data = log_of(store).attachment(event.seq, body.embedding.data)
             found[frame] = np.frombuffer(data, "<f4").tolist()
     return found
 

@@ -13,6 +13,8 @@ from cerata.engine.integrity import hash_bytes
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.values.vectors import vectors
 
+from ...inside import fold_of, log_of
+
 
 def stored(store: cerata.Store) -> list[tuple[str, list[float]] | None]:
     """The space and values of each frame's embedding, from the log."""
@@ -23,7 +25,7 @@ def stored(store: cerata.Store) -> list[tuple[str, list[float]] | None]:
         if embedding is None:
             found.append(None)
         else:
-            data = store._log.attachment(event.seq, embedding.data)
+            data = log_of(store).attachment(event.seq, embedding.data)
             found.append((embedding.space, np.frombuffer(data, embedding.dtype).tolist()))
     return found
 
@@ -171,14 +173,14 @@ def test_of_two_who_start_a_space_at_once_one_is_refused(monkeypatch: pytest.Mon
         cerata.open("m", environment=environment) as store,
         cerata.open("m", environment=environment) as other,
     ):
-        prepare = store._fold.frames
+        prepare = fold_of(store).frames
 
         def late(through: int | None = None) -> Any:
             found = prepare(through)
             other.put_frame("first", vectors=cerata.Vectors(dense=[1.0], space="small"))
             return found
 
-        monkeypatch.setattr(store._fold, "frames", late)
+        monkeypatch.setattr(fold_of(store), "frames", late)
         with pytest.raises(cerata.InvalidInput, match="'small' has vectors of"):
             store.put_frame("second", vectors=cerata.Vectors(dense=[1.0, 2.0], space="small"))
         assert [event.seq for event in store.log()] == [1]

@@ -17,6 +17,7 @@ from cerata.retrieval.embedders.embedder import Embedder
 
 from ...embedders import Hashing, HashingTokens
 from ...embedding_server import Server
+from ...inside import log_of
 
 SPACE = "hashing@1/8/cosine"
 
@@ -100,7 +101,7 @@ def test_a_full_batch_of_first_vectors_is_refused(path: Path) -> None:
             store.put_frames([" "] * 9_999)
         assert store.head.seq == 0
         assert store.put_frames(["ok"] * 9_999).ids[-1] == 9_999
-        assert [type(store._log.event(seq).body) for seq in (9_999, 10_000)] == [
+        assert [type(log_of(store).event(seq).body) for seq in (9_999, 10_000)] == [
             PutFrame,
             UseEmbedder,
         ]
@@ -386,13 +387,13 @@ def test_two_first_embedders_race_after_the_last_look(
         cerata.open(path, embedder=Hashing("0")) as other,
         cerata.open(path, embedder=Hashing()) as store,
     ):
-        append = store._log.append
+        append = log_of(store).append
 
         def late(*drafts: Any, **options: Any) -> Any:
             other.put_frame("wax")
             return append(*drafts, **options)
 
-        monkeypatch.setattr(store._log, "append", late)
+        monkeypatch.setattr(log_of(store), "append", late)
         with pytest.raises(Conflict, match="just before"):
             store.put_frame("tablet")
         assert [event.type for event in store.log()] == ["putFrame", "useEmbedder"]

@@ -15,6 +15,7 @@ from cerata.engine.limits import BATCH_EVENTS_MAX
 from cerata.retrieval.embedders.quantization import quantised
 
 from ...embedders import DIMENSION, Hashing, words_hashed
+from ...inside import log_of
 
 SPACE = "hashing@1/8/cosine"
 
@@ -38,9 +39,9 @@ def vectors_of(store: Store) -> dict[str, list[float]]:
         embedding = body.embedding if isinstance(body, PutFrame | PutEmbedding) else None
         if not isinstance(embedding, Embedding):
             continue
-        put = body if isinstance(body, PutFrame) else store._log.event(body.frame).body  # type: ignore[union-attr]
+        put = body if isinstance(body, PutFrame) else log_of(store).event(body.frame).body  # type: ignore[union-attr]
         assert isinstance(put, PutFrame)
-        data = store._log.attachment(event.seq, embedding.data)
+        data = log_of(store).attachment(event.seq, embedding.data)
         assert (embedding.space, embedding.dimension) == (SPACE, DIMENSION)
         found[put.text or put.search_text or ""] = np.frombuffer(data, "<f4").tolist()
     return found
@@ -121,7 +122,7 @@ def test_int8_vectors_are_quantised_before_they_are_put() -> None:
         assert embedding is not None
         assert (embedding.space, embedding.dtype) == (SPACE + "/i1", "i1")
         wanted = quantised(np.array([words_hashed("wax tablet")], np.float32))
-        assert store._log.attachment(event.seq, embedding.data) == wanted.tobytes()
+        assert log_of(store).attachment(event.seq, embedding.data) == wanted.tobytes()
 
 
 def test_without_an_embedder_nothing_is_embedded() -> None:
@@ -185,13 +186,13 @@ def test_of_what_other_tenants_have_no_event_is_read(
         store.put_frames(["ok"] * 1_000)
     with cerata.open(path, scope={"tenant": "b"}, embedder=embedder) as store:
         store.put_frame("ok")
-        event = store._log.event
+        event = log_of(store).event
 
         def reading(seq: int) -> Event:
             read.append(seq)
             return event(seq)
 
-        monkeypatch.setattr(store._log, "event", reading)
+        monkeypatch.setattr(log_of(store), "event", reading)
         store.put_frame("ok")
     assert embedder.asked == ["ok", "ok"]
     assert set(read) == {1_002}

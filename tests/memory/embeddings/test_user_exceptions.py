@@ -14,6 +14,7 @@ from cerata.engine.events import Draft, PutFrame
 from cerata.memory.batch.writer import session_of
 
 from ...embedders import HashingTokens
+from ...inside import log_of
 from ..facts.extractors import Model
 
 
@@ -101,7 +102,7 @@ CALLS: dict[str, Callable[[Store, User], object]] = {
     "verify": lambda store, user: store.verify(user.step),
     "transaction": gather,
     "import": lambda store, user: store.interchange.import_facts(LINES, progress=user.step),
-    "validate": lambda store, user: store._log.append(
+    "validate": lambda store, user: log_of(store).append(
         [Draft(PutFrame(text="x"))], validate=user.step
     ),
 }

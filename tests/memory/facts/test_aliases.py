@@ -7,6 +7,7 @@ import pytest
 
 import cerata
 from cerata import Assertion, Entity, InvalidInput, NotFound
+from cerata.memory.batch.writer import session_of
 from cerata.memory.facts.english import EnglishFacts
 
 
@@ -177,7 +178,7 @@ def test_an_assertion_without_an_alias_folds_nothing() -> None:
         store.assert_fact("Annie", "likes", "tea")
         folded = store.facts("Annie")
         assert len(folded) == 1
-        seqs = store._session.fold.folded_facts().seq
+        seqs = session_of(store).fold.folded_facts().seq
         for number in range(50):
             store.assert_fact(f"subject {number}", "has", number)
-        assert store._session.fold.folded_facts().seq == seqs
+        assert session_of(store).fold.folded_facts().seq == seqs

@@ -9,6 +9,7 @@ import pytest
 import cerata
 from cerata import Assertion, Store
 
+from ...inside import fold_of
 from ...timing import seconds
 
 
@@ -48,9 +49,9 @@ def test_a_rebuilt_projection_is_what_the_store_reads_from_then_on(tmp_path: Pat
     with cerata.open(path) as store:
         store.assert_fact("a", "is", 1)
         assert store.facts("a")
-        wrong = store._fold.facts()
+        wrong = fold_of(store).facts()
         store.upkeep.rebuild("facts")
-        assert store._fold.facts(wrong.seq) is not wrong
+        assert fold_of(store).facts(wrong.seq) is not wrong
 
 
 def test_a_view_that_is_held_reads_on_while_facts_are_retracted(store: Store) -> None:

@@ -7,6 +7,7 @@ import pytest
 import cerata
 from cerata.engine.events import UnknownBody
 
+from ...inside import log_of
 from ..facts.world import environment, time_at
 
 
@@ -84,7 +85,9 @@ def test_the_log_is_filtered_by_type_actor_correlation_scope_and_time() -> None:
         store.append(
             cerata.Draft(cerata.events.PutFrame(text="d"), actor="ann", correlation="run 1")
         )
-        store._log.append([cerata.Draft(UnknownBody(kind="later", kind_version=1, data=b"\x80"))])
+        log_of(store).append(
+            [cerata.Draft(UnknownBody(kind="later", kind_version=1, data=b"\x80"))]
+        )
         since = [time_at(event.recorded) for event in store.log()]
 
         def seqs(**options: object) -> list[int]:

@@ -7,6 +7,7 @@ import pytest
 import cerata
 from cerata.engine.errors import Corrupt
 from cerata.engine.segments.segment_reader import Segment
+from cerata.memory.batch.writer import session_of
 
 
 def written(path: Path) -> None:
@@ -15,7 +16,7 @@ def written(path: Path) -> None:
         store.put_frame("new", uri="u", metadata={"k": [1]})
         store.put_frame("newer", uri="u", options=cerata.PutOptions(replace=True))
         store.delete(frames[5], reason="old")
-        store._session.log.seal()
+        session_of(store).log.seal()
         store.put_frames(["in the ring"] * 20)
 
 

@@ -14,6 +14,8 @@ from cerata.cli import main
 from cerata.engine.events import UnknownBody
 from cerata.memory.maintenance.doctor import diagnose
 
+from ...inside import log_of
+
 GREEN, BLACK, SCOPED = 1, 2, 3
 PUT, DELETE, SUPERSEDE, OWN = 4, 5, 6, 7
 
@@ -32,14 +34,14 @@ def path(tmp_path: Path) -> Path:
     with cerata.open(path) as store:
         store.put_frames(["green tea", "black tea"])
         store.put_frame("white tea", options=cerata.PutOptions(scope={"user": 1}))
-        store._log.append(
+        log_of(store).append(
             [
                 later("putFrame", text="red tea", flavour="smoky"),
                 later("deleteFrame", frame=GREEN, reason="stale"),
                 later("supersedeFrame", old=BLACK, new=-1, how="merge"),
             ]
         )
-        store._log.append([later("brewing", 1, minutes=3)])
+        log_of(store).append([later("brewing", 1, minutes=3)])
     return path
 
 
@@ -117,7 +119,7 @@ def test_a_body_that_cannot_be_decoded_is_no_erased_one(tmp_path: Path) -> None:
     with cerata.open(tmp_path / "memory.cera") as store:
         store.put_frame("green tea")
         odd = UnknownBody(kind="deleteFrame", kind_version=9, data=msgspec.msgpack.encode([1, "x"]))
-        store._log.append([Draft(odd), later("deleteFrame", 9, frame="1")])
+        log_of(store).append([Draft(odd), later("deleteFrame", 9, frame="1")])
         assert store.frame(1).unread == ()
         assert store.upkeep.info()["unread"] == [{"type": "deleteFrame", "version": 9, "events": 2}]
         assert store.verify().ok
@@ -129,7 +131,7 @@ def test_a_damaged_log_is_not_counted(path: Path, capsys: pytest.CaptureFixture[
         store.checkpoint()
         store.put_frame("tea again")
         store.checkpoint()
-        ref, _ = store._log.reader.segment_refs(store._log.snapshot)
+        ref, _ = log_of(store).reader.segment_refs(log_of(store).snapshot)
     data = bytearray(path.read_bytes())
     data[ref.offset + 64 : ref.offset + ref.length - 64] = bytes(ref.length - 128)
     path.write_bytes(data)

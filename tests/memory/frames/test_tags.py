@@ -11,6 +11,8 @@ from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.view import View
 from cerata.replay.fold import replay
 
+from ...inside import log_of
+
 
 def test_a_tag_names_the_end_of_a_batch_for_good(tmp_path: Path) -> None:
     """It is a basis like any other, after reopening too, with and without a checkpoint."""
@@ -33,7 +35,7 @@ def test_a_tag_names_the_end_of_a_batch_for_good(tmp_path: Path) -> None:
         for n in range(store.head.seq + 1):
             assert (
                 store.at(n).history.tags()
-                == View(Snapshot(store._log, replay(store._log, n), n)).history.tags()
+                == View(Snapshot(log_of(store), replay(log_of(store), n), n)).history.tags()
             )
         assert store.verify().ok
 

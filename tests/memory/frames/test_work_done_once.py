@@ -24,8 +24,10 @@ from cerata.engine.errors import InvalidInput
 from cerata.engine.events import Attachment, Draft, Embedding, PutFrame
 from cerata.engine.integrity import hash_bytes, hashes_of
 from cerata.engine.segments.segment_reader import Segment
+from cerata.memory.batch.writer import session_of
 
 from ...clocks import StandingClock
+from ...inside import fold_of
 
 DIMENSION = 96
 ROW_SIZE = 4 * DIMENSION
@@ -134,9 +136,9 @@ def test_a_document_of_a_batch_takes_few_calls(*, has_vectors: bool) -> None:
         with cerata.open(":memory:") as store:
             # Code that runs once, and words that are new once.
             store.put_frames(documents, **rows)
-            store._fold.digests()
+            fold_of(store).digests()
             put = python_calls(lambda: store.put_frames(documents, **rows))
-            fold = store._fold
+            fold = fold_of(store)
             return put, python_calls(lambda: (fold.frames(), fold.vectors(), fold.fulltext()))
 
     small, large = calls(COUNT), calls(2 * COUNT)
@@ -150,8 +152,8 @@ def test_a_large_batch_is_sealed_from_memory(disk: Environment) -> None:
     with cerata.open("a.cera", environment=disk) as store:
         store.put_frames(texts(3), vectors=cerata.Vectors(dense=matrix(3), space="s"))
         with mock.patch.object(Segment, "_read_block", autospec=True, side_effect=AssertionError):
-            store._session.log.seal()
-        assert store._session.log.page.sealed_seq == COUNT
+            session_of(store).log.seal()
+        assert session_of(store).log.page.sealed_seq == COUNT
         assert store.verify().ok
 
 
@@ -221,8 +223,8 @@ def test_a_file_is_the_same_without_the_mark() -> None:
     def write(disk: Environment) -> tuple[bytes, object]:
         with cerata.open("a.cera", environment=disk) as store:
             workload(store)
-            store._session.fold.save()
-            digests = store._session.fold.digests()
+            session_of(store).fold.save()
+            digests = session_of(store).fold.digests()
             root = store.head.root
         return image(disk), (digests, root)
 

@@ -22,6 +22,7 @@ from cerata.replay.fold import replay
 
 from ...engine.words import PATH, Disk, erasing, stored
 from ...format.specimen import golden_file
+from ...inside import log_of
 from ...replay.drawn import history, written
 from .exchange import bring, copied, identity, lines_of, lines_of_log
 
@@ -63,7 +64,7 @@ def test_random_histories_come_out_equal(seed: int, events: int) -> None:
         digests = replay(log).digests()
 
     def check(copy: Store) -> object:
-        log = copy._log
+        log = log_of(copy)
         found = stored(log.read()), log.log_id, log.head.chain, log.head.root
         assert found == expected
         return copy.stream.digests()
@@ -99,7 +100,7 @@ def test_large_contents_come_in_parts() -> None:
     with cerata.open(":memory:") as store:
         store.put_frame("x" * (2 << 20) + "é")
         body = UnknownBody(kind="blobs", kind_version=1, data=b"\x80")
-        store._log.append([Draft(body, attachments=tuple(blobs))])
+        log_of(store).append([Draft(body, attachments=tuple(blobs))])
         lines = lines_of(store)
         expected = identity(store)
     assert max(map(len, lines.splitlines())) < 2 << 20
@@ -110,9 +111,9 @@ def test_large_contents_come_in_parts() -> None:
         3,
     ]
     assert copied(lines, identity) == expected
-    assert copied(lines, lambda copy: copy._log.reader.attachments(copy._log.snapshot, 2)) == (
-        tuple(blobs)
-    )
+    assert copied(
+        lines, lambda copy: log_of(copy).reader.attachments(log_of(copy).snapshot, 2)
+    ) == (tuple(blobs))
 
 
 def test_a_deep_body_is_left_out_of_its_line() -> None:
@@ -272,7 +273,7 @@ def test_an_import_does_not_bring_erased_content_back() -> None:
     erased_row = rows[2]
     with cerata.open(":memory:") as full:
         bring(full, older)
-        commitment = full._log.event(2).commitment
+        commitment = log_of(full).event(2).commitment
         expected = identity(full)[:4]
     for name in ("salt", "payload", "scope", "body"):
         del erased_row[name]
@@ -306,7 +307,7 @@ def test_a_copy_of_a_pruned_log_has_its_horizon() -> None:
         after = lines_of(store, first=4)
 
     def check(copy: Store) -> object:
-        assert copy._log.erased == 7
+        assert log_of(copy).erased == 7
         with pytest.raises(HistoryPruned):
             copy.at(4)
         with pytest.raises(HistoryPruned):
@@ -322,7 +323,7 @@ def test_a_copy_of_a_pruned_log_has_its_horizon() -> None:
             result = bring(copy, rest)
             assert result.erased == (rest is lines)
             assert copy.head.root == expected[3]
-            assert copy._log.erased == 0
+            assert log_of(copy).erased == 0
             assert copy.files.content(gone.ids[0]) == b"Oslo"
             assert {frame.text for frame in copy.at(3).frames()} == {"Rome", "Oslo"}
             assert {frame.text for frame in copy.frames()} == {"Paris", "later"}
@@ -341,7 +342,7 @@ def test_a_pruned_log_goes_into_another_without_the_frames_that_are_gone() -> No
         assert texts(target) == {"here", "Paris"}
         assert result.skipped == {"erase": 1, "putFrame": 1, "supersedeFrame": 1}
         assert bring(target, lines).added == 0
-        assert target._log.erased == 0
+        assert log_of(target).erased == 0
 
 
 def test_an_erase_event_of_a_stranger_hides_nothing() -> None:

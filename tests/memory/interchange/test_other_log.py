@@ -22,6 +22,7 @@ from cerata.engine.events import (
 )
 from cerata.memory.interchange import remapping
 
+from ...inside import log_of
 from .exchange import bring, lines_of
 
 
@@ -154,7 +155,7 @@ def test_unknown_types_are_refused_and_their_batch_with_them() -> None:
     with cerata.open(":memory:") as store, other() as target:
         store.put_frame("before")
         body = UnknownBody(kind="spending", kind_version=1, data=b"\x80")
-        store._log.append([Draft(PutFrame(text="with it")), Draft(body)])
+        log_of(store).append([Draft(PutFrame(text="with it")), Draft(body)])
         with pytest.raises(Unsupported, match="spending") as error:
             bring(target, lines_of(store))
         assert error.value.where == "the batch that ends in line 4"
@@ -166,7 +167,7 @@ def test_unknown_types_are_refused_and_their_batch_with_them() -> None:
 def test_statements_about_their_log_are_left_out_and_counted() -> None:
     with cerata.open(":memory:") as store, store.upkeep.fork() as fork, other() as target:
         fork.put_frame("a")
-        log = fork._log
+        log = log_of(fork)
         log.append([Draft(Gap(reason="lost")), Draft(ImportBatch(dialect="cerata-facts"))])
         for kind in ("erase", "signHead", "putKey"):
             log.append([Draft(UnknownBody(kind=kind, kind_version=1, data=b"\x80"))])

@@ -11,6 +11,8 @@ from cerata.engine.format.toc import Ref
 from cerata.memory.maintenance.doctor import Cure, diagnose, repair
 from cerata.replay.checkpoint import chunk_refs
 
+from ...inside import log_of
+
 pytestmark = pytest.mark.unwatched("damages files")
 
 
@@ -27,7 +29,7 @@ def file(tmp_path: Path) -> Path:
 
 def segments(path: Path) -> list[Ref]:
     with cerata.open(path, mode="r") as store:
-        return list(store._log.reader.segment_refs(store._log.snapshot))
+        return list(log_of(store).reader.segment_refs(log_of(store).snapshot))
 
 
 def flip(path: Path, offset: int) -> None:
@@ -71,9 +73,9 @@ def test_a_damaged_index_is_made_again_from_the_log(file: Path) -> None:
     """The log has everything; only time is lost."""
     with cerata.open(file, mode="r") as store:
         digests = store.stream.digests()
-        toc = store._log.toc()
+        toc = log_of(store).toc()
         [key] = [key for key in toc.projections if key.startswith("fulltext/")]
-        ref = next(ref for ref, _ in chunk_refs(store._log.file, toc.saved(key)))
+        ref = next(ref for ref, _ in chunk_refs(log_of(store).file, toc.saved(key)))
     flip(file, ref.offset + ref.length // 2)
     assert cures(file) == [Cure.REBUILDING]
     done = repair(str(file))
@@ -89,7 +91,7 @@ def test_what_is_made_of_the_events_is_mended_by_a_copy(file: Path, tmp_path: Pa
     with cerata.open(file) as store:
         store.put_frame("keyed", options=cerata.PutOptions(key="k"))
         store.checkpoint()
-        ref = store._log.toc().keys[0]
+        ref = log_of(store).toc().keys[0]
     flip(file, ref.offset + ref.length // 2)
     assert set(cures(file)) == {Cure.COPYING}
     done = repair(str(file))
@@ -125,7 +127,7 @@ class TestLoss:
         with cerata.open(path) as store:
             store.put_frames(["before", "it"])
             store.put_frames(["text"] * count, vectors=cerata.Vectors(dense=matrix, space="s"))
-            store._log.seal()
+            log_of(store).seal()
         flip(path, path.read_bytes().rindex(matrix[1].tobytes()) + 200)
         found = diagnose(str(path))
         assert (found.events, found.readable) == (2 + count, 2)
@@ -145,8 +147,8 @@ class TestLoss:
             store.put_frames(["before", "it"])
             store.put_frame(data, options=cerata.PutOptions(search_text="bytes"))
             body = UnknownBody(kind="unknownKind", kind_version=1, data=b"\x80")
-            store._log.append([Draft(body, attachments=(b"not named" * 9,))])
-            store._log.seal()
+            log_of(store).append([Draft(body, attachments=(b"not named" * 9,))])
+            log_of(store).seal()
         whole = path.read_bytes()
         with cerata.open(path) as store:
             store.backup(new)

@@ -12,6 +12,7 @@ from cerata.engine.remembered import HeadCheck, RememberedHead
 from cerata.fault_injection.simulation.simulated_world import SeededBytes
 
 from ...clocks import StandingClock
+from ...inside import log_of
 
 START_US = 1_700_000_000_000_000
 
@@ -122,7 +123,7 @@ def test_damage_before_the_head_leaves_it_open(tmp_path: Path) -> None:
             store.put_frame(text)
             store.checkpoint()
         head, first = store.head.text, store.at(1).head.text
-        [_, second, _] = store._log.reader.segment_refs(store._log.snapshot)
+        [_, second, _] = log_of(store).reader.segment_refs(log_of(store).snapshot)
     data = bytearray(path.read_bytes())
     data[second.offset + second.length // 2] ^= 4
     path.write_bytes(data)

@@ -9,6 +9,8 @@ import pytest
 import cerata
 from cerata.engine.errors import Corrupt
 
+from ...inside import log_of
+
 COUNT = 2_000
 
 
@@ -23,7 +25,7 @@ def holed(tmp_path: Path, seed: int) -> tuple[Path, Path]:
     # The backup has one segment and no checkpoint: a bit in its middle hits a block of texts.
     data = bytearray(whole.read_bytes())
     with cerata.open(whole, mode="r") as store:
-        (segment,) = store._log.reader.segment_refs(store._log.snapshot)
+        (segment,) = log_of(store).reader.segment_refs(log_of(store).snapshot)
     data[segment.offset + segment.length // 2] ^= 1
     path.write_bytes(data)
     return path, whole
@@ -77,8 +79,8 @@ def test_a_hole_below_a_damaged_checkpoint_is_the_same_hole(holed: tuple[Path, P
         store.checkpoint()
     data = bytearray(whole.read_bytes())
     with cerata.open(whole, mode="r") as store:
-        (segment,) = store._log.reader.segment_refs(store._log.snapshot)
-        toc = store._log.toc()
+        (segment,) = log_of(store).reader.segment_refs(log_of(store).snapshot)
+        toc = log_of(store).toc()
         pages = {ref.offset for key in toc.projections for ref in toc.saved(key).extents()}
     for offset in (segment.offset + segment.length // 2, *(page + 100 for page in pages)):
         data[offset] ^= 1

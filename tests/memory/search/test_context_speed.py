@@ -9,6 +9,8 @@ import pytest
 import cerata
 from cerata.retrieval.tokenizer import BpeTokenizer, tokenizer
 
+from ...inside import log_of
+
 pytestmark = pytest.mark.unwatched("it measures")
 
 
@@ -57,7 +59,7 @@ def test_a_text_is_read_without_a_look_at_the_vectors_of_its_batch(tmp_path: Pat
             store.put_frames(texts(100), vectors=cerata.Vectors(dense=vectors, space="s"))
     with cerata.open(path, mode="r") as store:
         assert len(store.recall("harbour").items) > 5
-        opened = list(store._log.file._segments._segments.values())
+        opened = list(log_of(store).file._segments._segments.values())
         with_vectors = [segment for segment in opened if segment.has_attachments]
         assert with_vectors
         assert not any("_attached" in vars(segment) for segment in with_vectors)

@@ -14,6 +14,7 @@ from cerata.engine.segments.caches import CacheSizes
 from cerata.projections.vectors import maxsim
 from cerata.replay.vector_store import StoredTokens
 
+from ...inside import fold_of
 from ...timing import seconds
 
 pytestmark = pytest.mark.unwatched("it measures")
@@ -83,7 +84,7 @@ def test_a_question_reads_no_tokens_a_second_time(
         return read(self, space, row)
 
     monkeypatch.setattr(StoredTokens, "_read", counted)
-    many._fold._stored_tokens.clear()
+    fold_of(many)._stored_tokens.clear()
     late(many)
     assert sorted(rows) == list(range(COUNT))
     late(many)
@@ -94,9 +95,9 @@ def test_what_is_kept_is_bounded(many: Store, monkeypatch: pytest.MonkeyPatch) -
     """What came first goes, and what is found is the same."""
     monkeypatch.setattr(CacheSizes, "tokens", 100 * TOKENS * 64)
     found = late(many)
-    many._fold._stored_tokens.clear()
+    fold_of(many)._stored_tokens.clear()
     assert late(many) == found
-    [kept] = many._fold._stored_tokens.values()
+    [kept] = fold_of(many)._stored_tokens.values()
     assert (len(kept._kept), kept._size) == (100, 100 * TOKENS * 64)
 
 

@@ -10,6 +10,7 @@ import pytest
 import cerata
 from cerata import Floor, InvalidInput, Store
 from cerata.engine.events import RecallContext
+from cerata.memory.batch.writer import session_of
 from cerata.retrieval.context import framing
 from cerata.retrieval.ranking import relevance
 from cerata.retrieval.ranking.relevance import BY_WORDS, MeaningMarks
@@ -354,7 +355,7 @@ def test_a_search_without_the_remembered_embedder_says_so() -> None:
     with cerata.open(":memory:", embedder=counts) as store:
         store.put_frame("green tea")
         assert store.search("tea").notices == store.recall("tea").notices == ()
-        session = store._session
+        session = session_of(store)
         session.embedders.passed = None
         for notices in (store.search("tea").notices, store.recall("tea").notices):
             [notice] = notices

@@ -26,6 +26,7 @@ from cerata.replay import vector_store as stored_vectors
 from cerata.retrieval.embedders.identity import EmbedderIdentity
 
 from ...embedders import Hashing
+from ...inside import fold_of, log_of
 
 Vector = npt.NDArray[np.float32]
 DIMENSION = 24
@@ -584,7 +585,7 @@ def test_of_a_space_too_large_to_keep_each_vector_is_read_where_it_stands(
             said(view.search(asked, k=400, page=cerata.Page(group_by="frame")))
             for view in (store, store.at(310))
         ]
-        store._fold._stored.clear()
+        fold_of(store)._stored.clear()
         monkeypatch.setattr(CacheSizes, "vectors", 1)
         monkeypatch.setattr(Log, "embeddings", look)
         for _ in range(2):
@@ -631,12 +632,12 @@ def test_what_is_kept_of_vectors_is_of_the_rows_that_a_view_reads() -> None:
         one, two = store.put_frame("one", tags=["a"]).id, store.put_frame("two").id
         embed(store, one, np.array([1, 0], np.float32))
         embed(store, two, np.array([0, 1], np.float32))
-        columns = decode_columns(store._fold.using("vectors", None, lambda fold: fold.chunk(0)))
+        columns = decode_columns(fold_of(store).using("vectors", None, lambda fold: fold.chunk(0)))
         read = {name: columns._array(name) for name in columns.names()}
         read["vectors.frame"] = read["vectors.frame"][::-1]
         wrong = VectorsProjection()
         wrong.load(encode_columns(read))
-        store._fold.replace(wrong)
+        fold_of(store).replace(wrong)
         before, where = store.at("HEAD"), Filter(tags=["a"])
         for _ in range(2):
             assert said(before.search(np.array([1, 0]), where=where)) == [(one, 0.0)]
@@ -650,7 +651,7 @@ def test_erased_or_unknown_frames_have_no_row() -> None:
         store.put_frame("a", vectors=cerata.Vectors(dense=[1, 0], space="s"))
         with pytest.raises(cerata.NotFound):
             embed(store, 99, np.array([1, 0], np.float32))
-        assert isinstance(store._log.event(1).body, PutFrame)
+        assert isinstance(log_of(store).event(1).body, PutFrame)
         assert len(store.search(np.array([1, 0]))) == 1
 
 

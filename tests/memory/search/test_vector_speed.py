@@ -14,6 +14,7 @@ from cerata.projections.columnar.columns import I64, U8
 from cerata.projections.vectors import nearest
 from cerata.replay.vector_places import VectorPlaces
 
+from ...inside import fold_of
 from ...timing import ratio, seconds
 
 pytestmark = pytest.mark.unwatched("it measures")
@@ -72,7 +73,7 @@ def test_a_question_reads_what_it_compares_alone(many: Store) -> None:
 
     A count, since the times differ by 2 to 3; scoring all is the mechanism off.
     """
-    many._fold._stored.clear()
+    fold_of(many)._stored.clear()
     asked = query()
     with reads() as read:
         first = [hit.id for hit in many.search(asked, page=cerata.Page(group_by="frame"))]
@@ -83,7 +84,7 @@ def test_a_question_reads_what_it_compares_alone(many: Store) -> None:
         assert len(read) == 2
         assert read[1] <= nearest.CANDIDATES_MIN
         assert [hit.id for hit in many.search(asked, page=cerata.Page(group_by="frame"))] == first
-    many._fold._stored.clear()
+    fold_of(many)._stored.clear()
     with pytest.MonkeyPatch.context() as patch, reads() as read:
         patch.setattr(nearest, "ALL_ROWS_MAX", COUNT)
         many.search(asked, page=cerata.Page(group_by="frame"))
@@ -97,7 +98,7 @@ def test_a_question_reads_no_vector_a_second_time(many: Store) -> None:
     later = seconds(lambda: many.search(asked, page=cerata.Page(group_by="frame")), 5)
 
     def first() -> None:
-        many._fold._stored.clear()
+        fold_of(many)._stored.clear()
         many.search(asked, page=cerata.Page(group_by="frame"))
 
     assert seconds(first, 5) > 2 * later
@@ -109,7 +110,7 @@ def test_the_second_question_takes_little_longer_than_a_later_one(many: Store) -
     questions = source.standard_normal((12, DIMENSION)).astype(np.float32)
 
     def second() -> float:
-        many._fold._stored.clear()
+        fold_of(many)._stored.clear()
         many.search(questions[0], page=cerata.Page(group_by="frame"))
         return seconds(lambda: many.search(questions[1], page=cerata.Page(group_by="frame")), 1)
 

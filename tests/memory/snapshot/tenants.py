@@ -15,6 +15,7 @@ from cerata.engine.disk.memory_storage import MemoryStorage
 from cerata.engine.events import Draft, EventBody, Scope, ScopeValue, event
 
 from ...clocks import StandingClock
+from ...inside import log_of
 
 Own = dict[str, Any]
 """What the calls of one owner returned, by name."""
@@ -217,7 +218,7 @@ class World:
         return self.open(scope_of(reader), options=cerata.OpenOptions(shared=reader == SHARED))
 
     def _sizes_after(self, store: cerata.Store, seq: int) -> list[int]:
-        events = store._log.read(seq + 1, store.head.seq)
+        events = log_of(store).read(seq + 1, store.head.seq)
         return [one.header.count for one in events if one.header.index == 0]
 
 

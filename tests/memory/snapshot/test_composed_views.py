@@ -17,6 +17,7 @@ from cerata.engine.events import JsonValue, PutFrame, PutTag, RetractFact, Super
 from cerata.memory.batch.writer import session_of
 from cerata.memory.snapshot.reader import snapshot_of
 
+from ...inside import state_of
 from ..acts import ACTS, Act, everything, perform, renamed
 
 DAYS = ("2020-01-01", "2021-01-01", "2022-01-01")
@@ -82,7 +83,7 @@ def said(view: View) -> JsonValue:
 
 def store_attachments(store: cerata.Store, seq: int) -> tuple[bytes, ...]:
     log = session_of(store).log
-    return log._state.reader.attachments(log.snapshot, seq)  # pyright: ignore[reportPrivateUsage]
+    return state_of(log).reader.attachments(log.snapshot, seq)  # pyright: ignore[reportPrivateUsage]
 
 
 def copy_of(store: cerata.Store, n: int) -> cerata.Store:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from cerata import PutOptions, Store
+from cerata.memory.batch.writer import session_of
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.projections.frames.reader import Frames
 from cerata.projections.fulltext.bm25 import Fulltext
@@ -60,7 +61,7 @@ def test_few_points_of_the_past_are_in_memory(store: Store) -> None:
     store.put_frames([f"wax {number}" for number in range(300)])
     for n in range(1, 200):
         store.at(n).search("wax", k=1)
-    assert len(store._session._past._layers) == 4
+    assert len(session_of(store)._past._layers) == 4
 
 
 def test_a_past_of_a_scope_has_masks_of_its_own(store: Store) -> None:

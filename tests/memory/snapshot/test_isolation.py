@@ -23,6 +23,7 @@ from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.columnar.scopes import Reach, ScopeNames
 from cerata.projections.frames.reader import Frames
 
+from ...inside import log_of
 from .isolation import TABLES, public_names, read_shared, shown_by, sweep
 from .isolation_calls import OF_PACKS
 
@@ -109,7 +110,7 @@ def _says(answer: object) -> Any:
 
 
 def _salvaged(history: History) -> object:
-    return salvaged_events(history._log)
+    return salvaged_events(log_of(history))
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from cerata.engine.events import Attachment, PutFrame
 from cerata.engine.integrity import hash_bytes
 
 from ...embedders import Hashing
+from ...inside import log_of
 from ..facts.extractors import Model, first_word
 
 ASKED = "Do you remember the deadline?"
@@ -417,7 +418,7 @@ def test_a_handle_refuses(name: str, store: Store) -> None:
             "store": store,
             "view": store.history.view(),
             "transaction": transaction,
-            "log": store._log,
+            "log": log_of(store),
         }
         for leave in (pickle.dumps, copy.copy, copy.deepcopy):
             with pytest.raises(cerata.Unsupported, match="cannot be copied or pickled") as caught:
