@@ -9,7 +9,7 @@ import ast
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
@@ -322,6 +322,32 @@ def test_no_folder_is_too_full_to_survey() -> None:
     """A newcomer finds a file by the names of few folders and few files."""
     counts = Counter(path.parent.relative_to(ROOT).as_posix() for path in sources(*rooms()))
     assert {folder for folder, count in counts.items() if count > FILES_MAX} == set()
+
+
+KERNEL = ("engine", "projections", "replay", "retrieval", "memory", "aio", "cli", "cerata")
+"""Rooms that name no feature; the other rooms hold packs."""
+
+KERNEL_MAX = (412, 88_200)
+"""Files and lines of the kernel, which only fall."""
+
+PRODUCT_MAX = (631, 126_800)
+"""Files and lines of all rooms; a commit that brings a pack raises them, and says so."""
+
+
+def sizes(folders: Iterable[str]) -> tuple[int, int]:
+    """Return the number of files of Python in some folders, and of their lines."""
+    paths = [path for folder in folders for path in sources(folder) if not path.is_symlink()]
+    return len(paths), sum(path.read_bytes().count(b"\n") for path in paths)
+
+
+@pytest.mark.parametrize(
+    ("folders", "bounds"), [(KERNEL, KERNEL_MAX), ({*rooms(), "cerata"}, PRODUCT_MAX)]
+)
+def test_no_room_grows_unseen(folders: Iterable[str], bounds: tuple[int, int]) -> None:
+    """A commit adds a few lines for a good reason; after a hundred no reader knows the whole."""
+    files, lines = sizes(folders)
+    assert files > 100
+    assert (files <= bounds[0], lines <= bounds[1]) == (True, True), (files, lines)
 
 
 LAYOUT_MAY_USE = {"disk", "errors", "integrity", "limits"}
