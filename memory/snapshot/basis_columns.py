@@ -72,8 +72,9 @@ class BasisColumns(msgspec.Struct, frozen=True, dict=True):
         of_drafts = drafts.role_codes[: self.rows[1]]
         joint = np.zeros(len(drafts.role_names) + 1, np.int64)
         for code in set(of_drafts.tolist()) - {NO_NAME}:
-            of_log = self.frames[0].role_names.find(drafts.role_names.text(code) or "")
-            joint[code] = of_log or self.role_count + code
+            of_log = self.frames[0].role_names.find(drafts.role_names.text(code) or "") or 0
+            # A higher code of the log is of a role that only a later event put.
+            joint[code] = of_log if 0 < of_log <= self.role_count else self.role_count + code
         return np.concatenate([codes.astype(np.int64), joint[of_drafts]])
 
     def roles_of(self, codes: U32 | I64) -> Mapping[int, str]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import cerata
 from cerata import InvalidInput, Profile, Store, View
-from cerata.engine.events import Event, RecallContext
+from cerata.engine.events import Event, PutFrame, RecallContext
 from cerata.engine.log import Log
 from cerata.projections.fulltext.analyzer import terms
 from cerata.retrieval.ranking.profile import DEFAULT, OPTIONAL_SIGNALS
@@ -189,6 +189,24 @@ def test_scores_equal_the_reference_as_of_every_event(turns: Sequence[Turn]) -> 
         for basis in range(1, store.head.seq + 1):
             view = store.at(basis)
             check(view, view.now)
+
+
+def test_a_later_role_of_the_log_changes_no_answer_over_drafts() -> None:
+    """The codes of the roles of drafts follow those of the log, which has more roles by now."""
+    with cerata.open(":memory:") as store:
+        store.put_frame("the harbour", role="Olaf")
+        drafts = [PutFrame(text="a harbour", role=role) for role in ("Nils", "Mina", "Eva")]
+        read, kept = store.upkeep.speculate(*drafts), store.upkeep.speculate(*drafts)
+        question = "What did Mina say about the harbour?"
+        of_roles = Profile("roles", 1, {"text": 1}, signals={"speaker": 0.6, "follows": 0.3})
+        before = [(hit.id, hit.score) for hit in read.search(question, profile=of_roles)]
+        # A search without signals reads no role.
+        kept.search(question, profile=PLAIN)
+        for role in ("Mina", "Per"):
+            store.put_frame("a ferry", role=role)
+        store.search("ferry")
+        after = [(hit.id, hit.score) for hit in kept.search(question, profile=of_roles)]
+        assert after == before
 
 
 def test_a_search_is_equal_in_another_process_of_the_file(tmp_path: Path) -> None:
