@@ -14,7 +14,14 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from cerata.engine.errors import CerataError, Locked, StorageFailed, UnreadableItem
+from cerata.engine.errors import (
+    CerataError,
+    InvalidInput,
+    Locked,
+    StorageFailed,
+    UnreadableItem,
+    value_text,
+)
 from cerata.engine.packs import target
 
 from .output import Output
@@ -112,7 +119,8 @@ def _answer(
         output = Output(as_json=options.json, as_lines=options.jsonl, pages=options.pages)
         with warnings.catch_warnings():
             _print_unreadable(output)
-            code: int = target(function_of(options))(options, output)
+            name = function_of(options)
+            code = _exit_code(name, target(name)(options, output))
     except CerataError as error:
         output.error(_with_holders(error) if isinstance(error, Locked) else error)
         return error.exit_code
@@ -129,6 +137,16 @@ def _answer(
         failure = _internal(error)
         output.error(failure)
         return failure.exit_code
+    return code
+
+
+def _exit_code(name: str, code: object) -> int:
+    """Return what the function of a verb returned; that of a pack may lack a ``return``."""
+    if not isinstance(code, int):
+        raise InvalidInput(
+            f"The function {name!r} ran, and returned {value_text(code)}, which is no exit code",
+            remedy="Return 0 for done, or the exit code of the error, in the pack of the verb.",
+        )
     return code
 
 

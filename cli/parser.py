@@ -242,7 +242,7 @@ def _add_verb(adding: Any, verb: Verb) -> None:
     )
     one: Parser = adding.add_parser(
         verb.name,
-        help=verb.summary,
+        help=_plain(verb.summary),
         description=f"{verb.summary[:1].upper()}{verb.summary[1:]}.",
         epilog=f"examples:\n{commands}\n{_FILE}{_CODES}",
         formatter_class=Help,
@@ -279,7 +279,7 @@ def _add_arguments(one: Parser, verb: Verb) -> None:
 def _add_argument(one: ArgumentParser, argument: Arg) -> None:
     added = one.add_argument(
         argument.name,
-        help=argument.help,
+        help=_plain(argument.help),
         nargs=argument.times,
         metavar=argument.metavar,
         type=_function(argument.type) or str,
@@ -292,7 +292,7 @@ def _add_argument(one: ArgumentParser, argument: Arg) -> None:
 def _add_option(place: Any, option: Option) -> None:
     choices = _choices(option)
     listed = option.help.replace("{choices}", ", ".join(choices or ()))
-    named: dict[str, Any] = {"help": listed}
+    named: dict[str, Any] = {"help": _plain(listed)}
     if option.dest is not None:
         named["dest"] = option.dest
     if not (option.values or choices):
@@ -312,6 +312,11 @@ def _add_option(place: Any, option: Option) -> None:
         **named,
     )
     added.completer = _function(option.completer)
+
+
+def _plain(text: str) -> str:
+    """Return words that argparse prints as they are: it would replace ``%`` and what follows."""
+    return text.replace("%", "%%")
 
 
 def _choices(argument: Arg | Option) -> Sequence[str] | None:

@@ -230,7 +230,7 @@ def packs_named(names: Iterable[str]) -> list[Pack]:
                 pack = import_module(name).PACK
         except (MemoryError, CerataError):
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise InvalidInput(
                 f"--pack {name} names no pack: {error}",
                 remedy="Name a module that can be imported and has a value PACK.",

@@ -37,6 +37,8 @@ def checked_packs(chosen: object) -> tuple[Pack, ...]:
                 f"{value_text(pack)} is no pack",
                 remedy="Pass values of cerata.Pack, such as the PACK of a module.",
             )
+        if pack in checked:
+            continue
         if pack not in packs():
             _check(pack, checked)
         checked.append(pack)

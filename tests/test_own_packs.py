@@ -214,6 +214,39 @@ def test_options_of_a_pack_for_another_verb(folder: Path) -> None:
     assert run(CLI, folder, *words[:-1], "garden.cera").endswith("0\n")
 
 
+ODD: Final = """
+from cerata.engine.packs import Arg, Option, Pack, Verb
+
+def run_odd(options, output):
+    output.line("done")
+
+ARGUMENTS = (
+    Arg("share", "in %", "?"),
+    Option("--least N", "50% off, or {choices}", choices=("1", "2")),
+)
+PACK = Pack("odd", verbs=(Verb("odd", "admin", "100% of %s", "odd:run_odd", ARGUMENTS),))
+"""
+
+
+def test_an_odd_verb_of_a_pack(tmp_path: Path) -> None:
+    """Its help is printed as written, a missing exit code is named, and a pack may come twice."""
+    (tmp_path / "odd.py").write_text(ODD, encoding="utf-8")
+    program = CLI.replace("import sys;", "import sys; sys.stderr = sys.stdout;")
+    words = ("--pack", "odd", "--pack", "odd", "admin")
+    answer = run(program, tmp_path, *words, "odd")
+    assert answer.startswith("done\nerror: The function 'odd:run_odd' ran, and returned None")
+    assert answer.endswith("\n2\n")
+    helped = "import sys; from cerata.cli import main; main(sys.argv[1:])"
+    assert "100% of %s" in run(helped, tmp_path, *words, "--help")
+    text = run(helped, tmp_path, *words, "odd", "--help")
+    assert "100% of %s." in text
+    assert "in %\n" in text
+    assert "50% off, or 1, 2" in text
+    (tmp_path / "leaving.py").write_text("raise SystemExit(0)", encoding="utf-8")
+    answer = run(program, tmp_path, "--pack", "leaving", "info")
+    assert answer.startswith("error: --pack leaving names no pack: 0.")
+
+
 SHED: Final = """
 from cerata.engine.packs import Addition, Option, Pack, Verb
 
