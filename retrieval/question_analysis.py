@@ -18,7 +18,7 @@ from cerata.projections.columnar.relative_times import RelativeTime
 from cerata.projections.columnar.times import to_microseconds
 from cerata.projections.frames.filter_tests import Time
 from cerata.projections.fulltext.analyzer import words
-from cerata.projections.fulltext.weights import weight_of
+from cerata.projections.fulltext.term_weights import weight_of
 
 from .question_times import times_in
 

@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 from cerata.projections.fulltext.analyzer import term_of, terms, word_places
-from cerata.projections.fulltext.weights import PROTOCOL_ROLES
+from cerata.projections.fulltext.fields import PROTOCOL_ROLES
 
 _PERSONS: Final = frozenset(("user", "human"))
 """The roles that several people of a chat share."""

@@ -25,11 +25,12 @@ from datetime import date, timedelta
 from functools import cache
 from itertools import accumulate
 from operator import itemgetter
-from typing import Final
-
-import numpy as np
+from typing import TYPE_CHECKING, Final
 
 from cerata.engine.late import loading
+
+if TYPE_CHECKING:
+    from .letter_places import LetterPlaces
 
 DATES_MAX: Final = 16
 """Dates of a text that count, the first; a table of dates is no account of an event."""
@@ -190,7 +191,7 @@ def _places_from(at: int, joined: bytes, key: bytes) -> list[int]:
 def _letter_places() -> "LetterPlaces":
     # A command that puts a single text runs without numpy.
     with loading("the search for dates"):
-        pass
+        from .letter_places import LetterPlaces
 
     return LetterPlaces(_KEYS, _PAIRS)
 
@@ -303,55 +304,3 @@ def _of_name(today: date, name: str, *, is_next: bool) -> tuple[date, date]:
     is_earlier = month < today.month - 1
     years = (0 if is_later else 1) if is_next else (0 if is_earlier else -1)
     return _months(today.year + years, month, 1)
-
-
-# --- Places of many short byte strings in a large text, in one pass with numpy --------------------
-
-
-_HEAD_SIZE: Final = 4
-
-
-class LetterPlaces:
-    """Finds byte strings of two bytes or more by a rare pair of bytes that each of them has."""
-
-    def __init__(self, keys: Sequence[bytes], pairs: Sequence[bytes]) -> None:
-        """Create a table.
-
-        Args:
-            keys: the strings.
-            pairs: two bytes of each string, distinct.
-        """
-        self._keys = keys
-        numbers = range(1, len(keys) + 1)
-        self._key_of_pair = np.zeros(1 << 16, np.uint8)
-        self._key_of_pair[[int.from_bytes(pair, "little") for pair in pairs]] = numbers
-        starts = [key.index(pair) for key, pair in zip(keys, pairs, strict=True)]
-        self._pair_starts = np.array([0, *starts])
-        heads = [int.from_bytes(key[:_HEAD_SIZE], "little") for key in keys]
-        masks = [(1 << 8 * min(len(key), _HEAD_SIZE)) - 1 for key in keys]
-        self._heads = np.array([0, *heads], "<u4")
-        self._masks = np.array([0, *masks], "<u4")
-
-    def places(self, text: bytes) -> list[list[int]]:
-        """Return the places of each string, ascending and without overlaps; 1.5 ns a byte."""
-        padded = text + bytes(_HEAD_SIZE)
-        pairs = np.ndarray(len(padded) - 1, "<u2", padded, strides=(1,))
-        heads = np.ndarray(len(padded) - _HEAD_SIZE + 1, "<u4", padded, strides=(1,))
-        numbers = self._key_of_pair.take(pairs)
-        # Numpy finds the items of a mask five times as fast as those of numbers.
-        at = np.flatnonzero(numbers != 0)
-        numbers = numbers[at]
-        starts = at - self._pair_starts[numbers]
-        # A pair at the start of the text may lack the bytes before it; place 0 then decides.
-        is_head = (heads[np.maximum(starts, 0)] & self._masks[numbers]) == self._heads[numbers]
-        is_head &= starts >= 0
-        places: list[list[int]] = [[] for _ in self._keys]
-        ends = [0] * len(self._keys)
-        found: list[int] = starts[is_head].tolist()
-        keys: list[int] = numbers[is_head].tolist()
-        for start, number in zip(found, keys, strict=True):
-            key = self._keys[number - 1]
-            if start >= ends[number - 1] and text.startswith(key, start):
-                places[number - 1].append(start)
-                ends[number - 1] = start + len(key)
-        return places

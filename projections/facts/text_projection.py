@@ -16,9 +16,9 @@ from ..columnar.columns import I64, Mask, concatenate, rows_up_to
 from ..columnar.times import to_datetime
 from ..fulltext.analyzer import terms_of
 from ..fulltext.bm25 import Fulltext
+from ..fulltext.fields import PART_COUNT, Field
 from ..fulltext.occurrences import Occurrences
 from ..fulltext.projection import FulltextProjection
-from ..fulltext.weights import PART_COUNT, Field
 from .objects import ObjectKind, kind_of_value
 from .reader import FactsAt
 

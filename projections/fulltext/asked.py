@@ -36,8 +36,8 @@ from .scoring import (
     joined,
     saturated,
 )
+from .term_weights import weight_of
 from .vocabulary import VocabularyView
-from .weights import weight_of
 from .word_starts import START
 
 if TYPE_CHECKING:

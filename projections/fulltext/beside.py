@@ -15,7 +15,7 @@ since prefixes and suffixes are joined to it.
 
 Owns these rules. The words beside those of a row follow its fields, without a place: so they
 lengthen no text and part no phrase. Those with the mark `BESIDE` count a third
-(`weights`). Leaves out the cut of words (`analyzer`).
+(`fields`). Leaves out the cut of words (`analyzer`).
 
 Text of ASCII is examined a batch at a time: a table of three adjacent characters finds the few
 places of a rule, so that most text costs a pass over its bytes.
@@ -33,7 +33,7 @@ import numpy as np
 
 from ..columnar.columns import I64, U8, Mask
 from .english import english
-from .weights import BESIDE
+from .term_weights import BESIDE
 
 _Place = tuple[bytes, int, int]
 """A word, and its bytes [start, end)."""

@@ -12,8 +12,8 @@ Owns the scores and their order (Robertson and Zaragoza, *The Probabilistic Rele
     idf(t)    = float32(log(1 + (N − df + 0.5) / (df + 0.5))) · weight(t)
     score(d)  = Σ_t idf(t) · tf · (k1 + 1) / (tf + k1 · (1 − b + b · length(d) / average length))
 
-The weight of a part of a word is a third (`weights`).
-Occurrences and lengths are weighted by field (`weights`), and those of a turn include shares of its
+The weight of a part of a word is a third (`fields`).
+Occurrences and lengths are weighted by field (`fields`), and those of a turn include shares of its
 neighbours (`context_kernel`); df and N never do. All words that match a pattern are a
 single t; a t with a field counts in that field alone. N, df and the average length count the
 current frames with tokens. Sums are in order of term id, in float64, and rounded to 9 decimals;
@@ -39,13 +39,14 @@ from . import analyzer as cutting
 from . import analyzer as text
 from .analyzer import Span
 from .asked import Asked, AskedQuery, AskedWords, QuotedPhrase, quoted_phrases
+from .fields import Field, FieldLengths
 from .occurrences import Occurrences, PieceGroup
 from .postings import Piece
 from .query import AnyWord, Phrase, Prefix, Query, Term, Wildcard, plain, words_of
 from .query_evaluation import Filters, Group, Matching, folded_pattern, one_word
 from .scoring import K1, SCORE_DECIMALS, Ranking, Scoring
+from .term_weights import BESIDE, weight_of
 from .vocabulary import VocabularyView
-from .weights import BESIDE, Field, FieldLengths, weight_of
 from .word_starts import START
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from cerata.engine.errors import Unsupported
 from cerata.engine.late import loading
 
 from .script_stems import stem_of_script
-from .weights import BESIDE
+from .term_weights import BESIDE
 
 WORD_SIZE_MAX: Final = 128
 """Maximum bytes of a term; texts and queries alike cut a longer word to this size."""

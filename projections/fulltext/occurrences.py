@@ -14,9 +14,9 @@ import numpy as np
 from cerata.engine.errors import Corrupt
 
 from ..columnar.columns import I64, U8, U32, Unsigned, concatenate, gather_ranges, narrow, offsets
+from .fields import WEIGHTS, Field, FieldLengths
 from .postings import Piece, joined_gaps, rows_of_runs
 from .vocabulary import STOP_TERMS
-from .weights import WEIGHTS, Field, FieldLengths
 
 # --- The postings of many pieces as one array, so that those of a term are one slice --------------
 #
@@ -39,7 +39,7 @@ class JoinedPostings(NamedTuple):
 
     - The postings of term ``t`` are [starts[t], starts[t + 1]); later terms have none.
     - ``rows`` (p,) are absolute, below ``end_row``.
-    - ``weights`` (p,) are occurrences weighted by field.
+    - ``fields`` (p,) are occurrences weighted by field.
     """
 
     end_row: int

@@ -34,7 +34,7 @@ from ..columnar.columns import (
     require,
     run_starts,
 )
-from .weights import FieldLengths, weigh
+from .fields import FieldLengths, weigh
 
 _FANOUT: Final = 4
 _LEVEL_ROWS: Final = 8
@@ -84,7 +84,7 @@ class Piece:
       first row of a term as it is. A question sums the gaps of its terms only (`rows_of_runs`).
     - ``counts``: (p,) occurrences in the row, at least 1.
     - ``positions``: (counts.sum(),) ascending within a posting, counted without stop words.
-    - ``weights``: (p,) occurrences weighted by field; ``counts`` itself if all are in the text.
+    - ``fields``: (p,) occurrences weighted by field; ``counts`` itself if all are in the text.
       Derived from the other columns, so no chunk stores them.
     """
 
@@ -120,7 +120,7 @@ class Piece:
 def invert(stream: U32, fields: FieldLengths, first_row: int) -> Piece:
     """Return the piece of rows whose tokens follow each other in ``stream``.
 
-    ``weights`` has the token count of each row. Cost: a sort, about 10 ns a token.
+    ``fields`` has the token count of each row. Cost: a sort, about 10 ns a token.
     """
     size = len(stream)
     lengths = fields.total
@@ -348,7 +348,7 @@ def encode(piece: Piece, fields: FieldLengths) -> dict[str, AnyColumn]:
 def decode(columns: Columns, fields: FieldLengths, first_row: int, term_count: int) -> Piece:
     """Return the piece in a chunk. Raises `Corrupt` if `encode` cannot have returned the columns.
 
-    ``weights``: the lengths of the chunk's rows. ``term_count``: the number of terms, with those of
+    ``fields``: the lengths of the chunk's rows. ``term_count``: the number of terms, with those of
     the chunk.
     """
     lengths = fields.total

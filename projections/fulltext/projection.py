@@ -3,7 +3,7 @@
 Owns births only: the fold never removes a frame, and each query brings the mask of current frames
 (`frames.reader`). Leaves out ranking (`bm25`), tokenizing (`analyzer`), and words and their terms
 (`vocabulary`). A frame's tokens are those of its ``search_text`` (else its ``text``), then its
-title, its tags and its role, in a single row (`weights`). Rows are those of `frames`: every
+title, its tags and its role, in a single row (`fields`). Rows are those of `frames`: every
 putFrame has a row, without tokens if erased. Every assertFact has a row, also if it repeats a fact.
 A row with the role of a speaker has `marks`, too.
 """
@@ -42,6 +42,7 @@ from ..core.seal import StateDamaged
 from . import postings
 from .bm25 import Fulltext
 from .english import STEMMER, english
+from .fields import BESIDE_PART, PART_COUNT, PROTOCOL_ROLES, WEIGHTS, Field, FieldLengths
 from .marks import MARK_MAX, marks_of
 from .occurrences import PieceGroup
 from .postings import Piece, joined_gaps
@@ -49,7 +50,6 @@ from .row_words import folded_rows
 from .script_stems import FINGERPRINT
 from .unicode_tables import UNICODE_VERSION
 from .vocabulary import FIRST_STOP, Vocabulary
-from .weights import BESIDE_PART, PART_COUNT, PROTOCOL_ROLES, WEIGHTS, Field, FieldLengths
 from .word_table import Words, cut
 
 _EMPTY: Final = PutFrame()

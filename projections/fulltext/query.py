@@ -21,7 +21,7 @@ from cerata.engine.errors import InvalidInput
 
 from ..frames.filters import PLAIN_DEPTH, Filter
 from .analyzer import question_spans, terms, word_spans
-from .weights import Field
+from .fields import Field
 
 
 class Term(msgspec.Struct, frozen=True):

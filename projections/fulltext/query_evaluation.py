@@ -16,6 +16,7 @@ from cerata.engine.errors import InvalidInput, Unsupported
 from ..columnar.columns import I64, U32, Mask
 from ..frames.filters import Filter
 from . import analyzer as text
+from .fields import BESIDE_PART, Field
 from .occurrences import Occurrences
 from .query import (
     And,
@@ -32,8 +33,8 @@ from .query import (
     Words,
     words_of,
 )
+from .term_weights import weight_of
 from .vocabulary import VocabularyView
-from .weights import BESIDE_PART, Field, weight_of
 from .word_starts import START
 
 Filters: TypeAlias = Callable[[Filter], Mask]
@@ -54,9 +55,9 @@ _RUN_SIZE: Final = 32
 
 
 class Group(msgspec.Struct, frozen=True):
-    """Words that count as one: ``rows`` (p,) with any of them, ascending, and ``weights`` (p,).
+    """Words that count as one: ``rows`` (p,) with any of them, ascending, and ``fields`` (p,).
 
-    ``part`` is the part of a word that they are (`weights`), and multiplies their idf.
+    ``part`` is the part of a word that they are (`fields`), and multiplies their idf.
     """
 
     rows: I64

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from . import beside
 from .analyzer import FOLDED_WORDS, unicode_rules
-from .weights import BESIDE_PART, PART_COUNT
+from .fields import BESIDE_PART, PART_COUNT
 
 
 def folded_rows(texts: Sequence[str]) -> tuple[bytes, list[int]]:

@@ -29,7 +29,7 @@ from ..columnar.columns import (
 )
 from ..columnar.string_table import StringRows, StringTable
 from .english import STEM_SIZE_MAX, WORD_SIZE_MAX, english
-from .weights import BESIDE
+from .term_weights import BESIDE
 from .word_starts import START, split
 from .word_table import KEY_SIZE, UNKNOWN, Words, WordTable
 
@@ -38,7 +38,7 @@ FIRST_STOP: Final = UNKNOWN - 1
 
 STOP_TERMS: Final = (1 << 32) - 128
 """The id of the first stop word as a term: no column has it, and its rows have a bit
-(`weights`)."""
+(`fields`)."""
 
 _WORDS_KEPT_MAX: Final = 1 << 18
 """Words whose terms are cached, about 40 MB; a full cache is cleared."""

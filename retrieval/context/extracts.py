@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from cerata.projections.fulltext import analyzer as words
 from cerata.projections.fulltext.analyzer import terms
-from cerata.projections.fulltext.weights import BESIDE, weight_of
+from cerata.projections.fulltext.term_weights import BESIDE, weight_of
 
 from ..chunking import SENTENCE_END
 from ..tables import Table, row_end, rows_of, table_at

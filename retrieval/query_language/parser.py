@@ -30,6 +30,7 @@ from cerata.projections.columnar.relative_times import RelativeTime, interval_of
 from cerata.projections.columnar.times import to_datetime
 from cerata.projections.frames.filter_tests import Time
 from cerata.projections.frames.filters import Filter
+from cerata.projections.fulltext.fields import Field
 from cerata.projections.fulltext.query import (
     And,
     FilterLeaf,
@@ -43,7 +44,6 @@ from cerata.projections.fulltext.query import (
     check_size,
 )
 from cerata.projections.fulltext.query_evaluation import folded_pattern, one_word
-from cerata.projections.fulltext.weights import Field
 
 from .validation import FIELDS, TIMES, Node, check_tokens, is_filter, kind_of, wrong
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from cerata.engine.errors import QuerySyntaxError
-from cerata.projections.fulltext.weights import Field
+from cerata.projections.fulltext.fields import Field
 
 FIELDS: Final = {field.name.lower(): field for field in Field}
 TIMES: Final = ("created", "recorded", "content")

@@ -26,7 +26,7 @@ from cerata.projections.frames.projection import FramesProjection
 from cerata.projections.frames.reader import Frames
 from cerata.projections.fulltext.analyzer import beside_spans, stop_spans, terms
 from cerata.projections.fulltext.projection import FulltextProjection, searchable
-from cerata.projections.fulltext.weights import BESIDE, weight_of
+from cerata.projections.fulltext.term_weights import BESIDE, weight_of
 
 ORIGIN = "1970-01-01T00:00:00.020000+00:00"
 """When event 20 was recorded."""

@@ -52,9 +52,9 @@ from cerata.projections.facts.reader import FactsAt
 from cerata.projections.frames.projection import FramesProjection
 from cerata.projections.frames.reader import Frames
 from cerata.projections.fulltext.bm25 import Fulltext
+from cerata.projections.fulltext.fields import Field
 from cerata.projections.fulltext.projection import FulltextProjection
 from cerata.projections.fulltext.query import AnyWord, Phrase, Prefix, Term
-from cerata.projections.fulltext.weights import Field
 from cerata.projections.links.labelling import Labelling
 from cerata.projections.links.projection import LinksProjection
 from cerata.projections.links.reader import Links, LinksAt

@@ -12,6 +12,7 @@ import numpy as np
 
 from cerata.projections.frames.filters import Filter
 from cerata.projections.fulltext.analyzer import question_terms, term_of, terms, word_spans, words
+from cerata.projections.fulltext.fields import Field
 from cerata.projections.fulltext.query import (
     And,
     AnyWord,
@@ -27,7 +28,7 @@ from cerata.projections.fulltext.query import (
     Words,
     words_of,
 )
-from cerata.projections.fulltext.weights import Field, weight_of
+from cerata.projections.fulltext.term_weights import weight_of
 
 from ..histories import Model, weighed
 

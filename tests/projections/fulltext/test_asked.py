@@ -13,8 +13,8 @@ from cerata.engine.events import PutFrame
 from cerata.projections.columnar.turn_order import turn_order
 from cerata.projections.fulltext.bm25 import FulltextView
 from cerata.projections.fulltext.query import And, AnyWord, Maybe, Query, Term
+from cerata.projections.fulltext.term_weights import BESIDE, PART_WEIGHT, weight_of
 from cerata.projections.fulltext.turns import turn_ranking
-from cerata.projections.fulltext.weights import BESIDE, PART_WEIGHT, weight_of
 
 from ..histories import events_of, fold
 

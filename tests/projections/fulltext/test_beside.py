@@ -19,9 +19,9 @@ from cerata.projections.fulltext.analyzer import (
     words,
 )
 from cerata.projections.fulltext.bm25 import FulltextView
+from cerata.projections.fulltext.fields import BESIDE_PART, PART_COUNT
 from cerata.projections.fulltext.query import Phrase, Prefix, Term, Wildcard
 from cerata.projections.fulltext.row_words import folded_rows
-from cerata.projections.fulltext.weights import BESIDE_PART, PART_COUNT
 
 from ..histories import events_of, fold
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from cerata.engine.events import PutFrame
 from cerata.projections.fulltext.analyzer import question_terms, terms
 from cerata.projections.fulltext.bm25 import FulltextView
+from cerata.projections.fulltext.fields import Field
 from cerata.projections.fulltext.query import (
     And,
     AnyWord,
@@ -19,7 +20,6 @@ from cerata.projections.fulltext.query import (
     Term,
     Wildcard,
 )
-from cerata.projections.fulltext.weights import Field
 
 from ..histories import WORDS, events_of, fold
 

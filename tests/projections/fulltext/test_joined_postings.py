@@ -8,9 +8,9 @@ import pytest
 from cerata.engine.errors import Corrupt
 from cerata.projections.columnar.columns import U32, U64
 from cerata.projections.fulltext import occurrences
+from cerata.projections.fulltext.fields import FieldLengths
 from cerata.projections.fulltext.occurrences import Occurrences, PieceGroup
 from cerata.projections.fulltext.postings import Piece, invert
-from cerata.projections.fulltext.weights import FieldLengths
 
 TERMS = 40
 

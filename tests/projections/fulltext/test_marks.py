@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import cerata
 from cerata.projections.fulltext.analyzer import folded, words
+from cerata.projections.fulltext.fields import PROTOCOL_ROLES
 from cerata.projections.fulltext.marks import Mark, marks_of
-from cerata.projections.fulltext.weights import PROTOCOL_ROLES
 from cerata.projections.fulltext.word_table import cut
 
 TEXTS = {

@@ -17,6 +17,7 @@ from cerata.projections.frames.filters import Filter
 from cerata.projections.fulltext import occurrences, postings
 from cerata.projections.fulltext.analyzer import question_terms, terms, words
 from cerata.projections.fulltext.bm25 import FulltextView
+from cerata.projections.fulltext.fields import Field
 from cerata.projections.fulltext.postings import rows_of_runs
 from cerata.projections.fulltext.projection import FulltextProjection
 from cerata.projections.fulltext.query import (
@@ -33,7 +34,6 @@ from cerata.projections.fulltext.query import (
     Wildcard,
     plain,
 )
-from cerata.projections.fulltext.weights import Field
 
 from ..histories import WORDS, Folded, Model, events_of, fold, histories
 from .reference import THIRDS, expected, passes

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from cerata.engine.errors import InvalidInput, QuerySyntaxError
 from cerata.projections.columnar.relative_times import RelativeTime
 from cerata.projections.frames.filters import Filter
+from cerata.projections.fulltext.fields import Field
 from cerata.projections.fulltext.query import (
     And,
     FilterLeaf,
@@ -25,7 +26,6 @@ from cerata.projections.fulltext.query import (
     Term,
     Wildcard,
 )
-from cerata.projections.fulltext.weights import Field
 from cerata.retrieval.query_language.parser import QUERY_SIZE_MAX, query
 
 A, B, C = Term("a"), Term("b"), Term("c")

@@ -15,16 +15,13 @@ joined spellings and the like (`beside`). They weigh 1, are in no field, and cou
 Stop words have no places: a row has the set of its stop words (``stops``).
 """
 
-from bisect import bisect_right
 from enum import IntEnum
-from functools import cache
 from typing import Final
 
 import msgspec
 import numpy as np
 
 from ..columnar.columns import I64, U32, U64, Mask, Unsigned
-from . import unicode_tables as tables
 
 PROTOCOL_ROLES: Final = frozenset(
     (
@@ -130,43 +127,3 @@ def weigh(rows: I64, counts: Unsigned, positions: Unsigned, lengths: FieldLength
     postings = np.searchsorted(np.cumsum(counts, dtype=np.int64), places, side="right")
     extra: I64 = np.bincount(postings, _FACTORS[fields] - 1, len(counts)).astype(np.int64)
     return extra + counts
-
-
-# --- The weight of a term: the part of a word that it is ------------------------------------------
-#
-#     weight_of("index")  1      a word
-#     weight_of("東京")    1/3    one of the three terms of 東京: both letters, and their pair
-#
-# Without the weight such a word would count three times. A weight multiplies the idf of a term,
-# everywhere (`scoring`).
-
-
-BESIDE: Final = "\u00b4"
-"""The first character of a term beside a word, such as a word with its accents. No word has it:
-the fold of text turns it into a space."""
-
-PART_WEIGHT: Final = 1 / 3
-"""The weight of a part: about three terms of a word match where the word does."""
-
-
-def weight_of(term: str) -> float:
-    """Return the weight of a term: 1, or `PART_WEIGHT` for a part of a word.
-
-    >>> weight_of("index"), weight_of(BESIDE + "hà") == weight_of("東") == PART_WEIGHT
-    (1.0, True)
-    """
-    first = term[:1]
-    if first.isascii():
-        return 1.0
-    is_part = first == BESIDE or bisect_right(_unspaced(), ord(first)) % 2 == 1
-    return PART_WEIGHT if is_part else 1.0
-
-
-@cache
-def _unspaced() -> tuple[int, ...]:
-    """Return the starts and ends (one past) of the scripts that are cut into letters."""
-    bounds: list[int] = []
-    for item in tables.UNSPACED.split():
-        first, last = item.split("-")
-        bounds += (int(first, 16), int(last, 16) + 1)
-    return tuple(bounds)
