@@ -13,13 +13,13 @@ from cerata.memory.view import View
 WRITES: Final = frozenset({"judge", "record_access", "remember_messages"})
 """The functions of packs that write, so that a view has none of them."""
 
-DRAWINGS: Final = frozenset({"draw_facts", "draw_graph"})
-"""The functions of packs that need an extra; tests/packs/plots has their cases."""
+ELSEWHERE: Final = frozenset({"draw_facts", "draw_graph", "tune"})
+"""The functions of packs whose cases are beside their packs: they need an extra, or judgements."""
 
 
 def surface(kind: type) -> set[str]:
-    """Return the names of a class; of a store or view, also functions of packs, but pictures."""
+    """Return the names of a class; of a store or view, also functions of packs."""
     if not issubclass(kind, Store | View):
         return {*public_names(kind)}
-    of_packs = functions().keys() - DRAWINGS
+    of_packs = functions().keys() - ELSEWHERE
     return {*public_names(kind), *(of_packs - WRITES if issubclass(kind, View) else of_packs)}

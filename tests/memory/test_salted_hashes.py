@@ -98,12 +98,14 @@ def test_a_recall_of_what_is_erased_meanwhile_cannot_be_compared(
     """The hash over the salts that are left would confirm a guess at the rest of the text."""
     store.put_frame(PIN)
     store.put_frame("A PIN has four digits.")
-    event = Log.event
+    events_at = Log.events_at
 
-    def erased(log: Log, seq: int) -> Event:
-        return replace(event(log, seq), salt=None) if seq == 1 else event(log, seq)
+    def erased(log: Log, seqs: Sequence[int]) -> list[Event]:
+        return [
+            replace(event, salt=None) if event.seq == 1 else event for event in events_at(log, seqs)
+        ]
 
-    monkeypatch.setattr(Log, "event", erased)
+    monkeypatch.setattr(Log, "events_at", erased)
     store.recall("PIN", record=True)
     recall = list(store.log())[-1].body
     assert isinstance(recall, RecallContext)

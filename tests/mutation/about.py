@@ -10,6 +10,7 @@ ABOUT: dict[str, tuple[str, ...]] = {
     "format.footer": ("layouts", "file", "growth"),
     "format.page": ("layouts", "file", "growth"),
     "format.record": ("layouts", "file", "growth"),
+    "handle": ("durability",),
     "handle_lock": ("handle_lock", "durability", "failing_calls", "growth", "relocation"),
     "idempotency": ("idempotency",),
     "integrity": ("integrity", "log"),
@@ -43,7 +44,6 @@ ABOUT: dict[str, tuple[str, ...]] = {
     ),
     "memory_storage": ("storage", "locks", "open"),
     "open": ("open", "create", "growth", "relocation", "salvage"),
-    "poison": ("durability",),
     "recovery": (
         "recovery",
         "cuts",

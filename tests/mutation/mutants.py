@@ -27,6 +27,7 @@ CORE = (
     "format.footer",
     "format.page",
     "format.record",
+    "handle",
     "handle_lock",
     "idempotency",
     "integrity",
@@ -35,7 +36,6 @@ CORE = (
     "log_state",
     "memory_storage",
     "open",
-    "poison",
     "recovery",
     "relocation",
     "ring",
@@ -100,7 +100,8 @@ class Mutant:
 
 def live_function(module: str, path: str) -> FunctionType:
     """Return the function that the running engine calls. Raises `LookupError`."""
-    owner: Any = importlib.import_module(f"cerata.engine.{module}")
+    place = ".".join(_path(module).relative_to(ENGINE).with_suffix("").parts)
+    owner: Any = importlib.import_module(f"cerata.engine.{place}")
     for part in path.split("."):
         owner = inspect.getattr_static(owner, part)
     if isinstance(owner, property):
@@ -125,8 +126,15 @@ def mutants_of(module: str) -> list[Mutant]:
     return found
 
 
+def module_of(path: Path) -> str:
+    """Return the name of a module of the engine: that of its file, and its folder in the format."""
+    return f"format.{path.stem}" if path.parent.name == "format" else path.stem
+
+
 def _path(module: str) -> Path:
-    return ENGINE / f"{module.replace('.', '/')}.py"
+    """Return the file of a module of the engine, in whichever folder of the engine it is."""
+    (path,) = (path for path in ENGINE.rglob(f"{module.rpartition('.')[2]}.py"))
+    return path
 
 
 def _parsed(module: str) -> ast.Module:

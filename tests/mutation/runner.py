@@ -23,7 +23,7 @@ import msgspec
 import pytest
 from coverage import Coverage
 
-from .mutants import ENGINE, Mutant
+from .mutants import ENGINE, Mutant, module_of
 
 Outcome = Literal["killed", "hung", "survived", "unreached"]
 
@@ -71,7 +71,7 @@ class Tracer:
     def _collect(self) -> None:
         data = self._coverage.get_data()
         for name in data.measured_files():
-            module = ".".join(Path(name).resolve().relative_to(ENGINE).with_suffix("").parts)
+            module = module_of(Path(name).resolve())
             self.trace.tests[module] = {
                 line: [test for test in tests if test]
                 for line, tests in data.contexts_by_lineno(name).items()

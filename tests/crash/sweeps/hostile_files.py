@@ -10,7 +10,7 @@ import sys
 import time
 import tracemalloc
 from collections.abc import Generator, Iterable, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from random import Random
@@ -62,12 +62,8 @@ class _Blind:
 
 @contextmanager
 def blind() -> Generator[None, None, None]:
-    """Make every check of the format hold, in all modules of the engine."""
-    real = checks.begin_check
-    with ExitStack() as stack:
-        for name, module in sorted(sys.modules.items()):
-            if name.startswith("cerata.engine") and getattr(module, "begin_check", None) is real:
-                stack.enter_context(mock.patch.object(module, "begin_check", return_value=_Blind()))
+    """Make every check of the format hold: each takes its hasher by this name."""
+    with mock.patch.object(checks, "blake3", return_value=_Blind()):
         yield
 
 

@@ -10,6 +10,7 @@ import cerata
 from cerata.engine.events import PutEmbedding, PutFrame
 from cerata.memory.batch.writer import session_of
 from cerata.memory.embeddings.cache import embedded_text
+from cerata.memory.snapshot.store_embedder import StoreEmbedder
 
 from ...embedders import Hashing, words_hashed
 from ...inside import log_of
@@ -40,10 +41,10 @@ def test_each_frame_has_the_vector_of_its_text(
     embedder = Hashing()
     space = embedder.identity.space
     with cerata.open(":memory:", embedder=embedder) as store:
-        session_of(store).embedders.passed = None
+        session_of(store).embedders = StoreEmbedder(None)
         for act in before:
             perform(store, act)
-        session_of(store).embedders.passed = embedder
+        session_of(store).embedders = StoreEmbedder(embedder)
         start = store.head.seq
         for act in single:
             perform(store, act)

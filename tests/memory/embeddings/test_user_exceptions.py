@@ -12,6 +12,7 @@ import cerata
 from cerata import Store
 from cerata.engine.events import Draft, PutFrame
 from cerata.memory.batch.writer import session_of
+from cerata.memory.snapshot.store_embedder import StoreEmbedder
 
 from ...embedders import HashingTokens
 from ...inside import log_of
@@ -126,7 +127,7 @@ def test_what_a_users_code_raises_to_stop_reaches_the_caller(
     user.fail(None)
     with cerata.open(":memory:", projections=[Seen]) as store:
         store.put_frame("Ann likes tea.")
-        session_of(store).embedders.passed = user.embedder
+        session_of(store).embedders = StoreEmbedder(user.embedder)
         store.put_frame("black coffee")
         user.fail(error)
         with pytest.raises(type(error)) as caught:
