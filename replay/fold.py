@@ -554,9 +554,12 @@ class Fold:
         self._kept.clear()
         self._own.clear()
 
-    def _batches(self, first: int, last: int) -> Iterator[EventBatch]:
-        """Return the events of a range; those of a few new events once for all projections."""
-        if last - first >= _TOGETHER_MAX:
+    def _batches(self, name: str, first: int, last: int) -> Iterator[EventBatch]:
+        """Return the events of a range; a few new events are decoded once for all projections.
+
+        The code of a user's projection may change what it reads, so it gets events of its own.
+        """
+        if last - first >= _TOGETHER_MAX or name not in BUILT_IN:
             return recent_batches(self._log, first, last)
         span, batches = self._together
         if span != (first, last):
@@ -588,7 +591,8 @@ class Fold:
         try:
             while projection.seq < min(end, target) and damage is None:
                 stop = min(end, next_stop(projection.seq))
-                damage = _fold_events(projection, self._batches(projection.seq + 1, stop))
+                batches = self._batches(projection.name, projection.seq + 1, stop)
+                damage = _fold_events(projection, batches)
                 if damage is not None:
                     self._together = _NO_EVENTS
                 if stop < end and damage is None:

@@ -8,6 +8,7 @@ import pytest
 import cerata
 from cerata import EventBody
 from cerata.engine.errors import InvalidInput, NotFound, ProjectionFailed, ReadOnly, Unsupported
+from cerata.engine.events import PutFrame
 from cerata.memory.batch.writer import session_of
 from cerata.memory.store import Store
 from cerata.projections.core.projection import FoldedEvent, Projection
@@ -241,3 +242,26 @@ def test_verify_names_the_event_from_which_rows_in_memory_differ(tmp_path: Path)
         fold_of(store).using("spending", None, damage)
         found = store.verify()
         assert [(one.projection, one.seq) for one in found.divergences] == [("spending", 701)]
+
+
+class Taking(RowProjection[str, int]):
+    """An impure fold: it takes a number out of the metadata that it reads."""
+
+    name = "taking"
+    handles = (PutFrame,)
+
+    def apply(self, events: Sequence[FoldedEvent]) -> None:
+        for event in events:
+            assert isinstance(event.body, PutFrame)
+            self.rows["n"] = event.body.metadata.pop("n")
+
+
+def test_a_projection_that_changes_an_event_changes_no_other_state() -> None:
+    """Built-in states decode a few new events once; code of the user gets events of its own."""
+    with cerata.open(":memory:", projections=[Taking]) as store:
+        for n in (1, 2, 3):
+            frame = store.put_frame("a note", metadata={"n": n})
+            assert dict(store.stream.projection("taking").rows) == {"n": n}
+            found = store.frames(where=cerata.Filter(metadata={"n": n}))
+            assert [one.id for one in found] == [frame.id]
+        assert store.verify().ok
