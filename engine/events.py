@@ -1191,7 +1191,7 @@ def named_by(body: EventBody) -> list[tuple[str, str, int]]:
         return named
     for name, kind in body.references.items():
         value = getattr(body, name)
-        if value is None or value == ():
+        if value is None:
             continue
         if isinstance(value, tuple):
             items = cast("tuple[int | Evidence, ...]", value)

@@ -9,10 +9,12 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import pytest
 
 import cerata
-from cerata import Agent, CerataError, MemorySpec, Store
+from cerata import Agent, CerataError, InvalidInput, MemorySpec, Store
+from cerata.events import PutFrame
 from cerata.memory.handles import public_names
 
 LARGE = 10**5_000
@@ -131,3 +133,15 @@ def test_no_call_of_an_agent_raises_a_raw_error(store: Store, name: str) -> None
     for parameter in ("version", "timezone", "memory", "pass_hours", "model"):
         with pytest.raises((CerataError, TypeError, AttributeError)):
             Agent(store, "x", **{parameter: cast("Any", [value])})
+
+
+def test_names_and_ids_may_come_from_arrays() -> None:
+    with cerata.open(":memory:") as store:
+        names: Any = np.array(["a", "b"])
+        ids: Any = np.array([1])
+        frame = store.put_frame("x", tags=names, options=cerata.PutOptions(labels=names))
+        assert store.frame(frame).tags == store.frame(frame).labels == ("a", "b")
+        fact = store.assert_fact("a", "knows", "b", evidence=ids)
+        assert [one.frame for one in store.graph.fact(fact.id).evidence] == [1]
+        with pytest.raises(InvalidInput, match="parent must be a number, not int64"):
+            store.append(PutFrame(text="x", parent=ids[0]))

@@ -16,7 +16,7 @@ from cerata.engine.json_value import exact
 from cerata.engine.salted_hashes import quote_hash
 from cerata.projections.columnar.times import BEGINNING, to_datetime, to_microseconds
 
-from ..values.arguments import listed
+from ..values.arguments import NO_ITEMS, listed
 from ..values.facts import (
     OPEN,
     SOURCES,
@@ -101,8 +101,10 @@ def assertion_draft(assertion: Assertion, scope: Scope, now_us: int) -> Draft:
         valid_to=end,
         confidence=float(confidence),
         source=assertion.source,
-        evidence=() if assertion.evidence == () else _evidence(assertion.evidence),
-        assumptions=() if assertion.assumptions == () else _assumptions(assertion.assumptions),
+        evidence=() if assertion.evidence is NO_ITEMS else _evidence(assertion.evidence),
+        assumptions=()
+        if assertion.assumptions is NO_ITEMS
+        else _assumptions(assertion.assumptions),
     )
     return Draft(
         body, scope, causation=None if assertion.because is None else fact_id(assertion.because)

@@ -16,6 +16,7 @@ from cerata.projections.columnar.times import to_microseconds
 
 from ..values.arguments import (
     DOCUMENT_KIND,
+    NO_ITEMS,
     SOURCE_HASH,
     SPAN,
     TABLE_HEADER,
@@ -71,12 +72,12 @@ def frame_fields(
         role=texts["role"],
         uri=texts["uri"],
         title=texts["title"],
-        tags=() if tags == () else _strings("tags", tags),
-        labels=() if labels == () else _strings("labels", labels),
+        tags=() if tags is NO_ITEMS else _strings("tags", tags),
+        labels=() if labels is NO_ITEMS else _strings("labels", labels),
         metadata={} if metadata is None else copied(metadata),
         track=texts["track"],
         parent=None if parent is None else int(parent),
-        content_dates=() if content_dates == () else _times("content_dates", content_dates),
+        content_dates=() if content_dates is NO_ITEMS else _times("content_dates", content_dates),
         created=None if created is None else to_microseconds(created),
         expires=None if expires is None else to_microseconds(expires),
         search_text=texts["search_text"],

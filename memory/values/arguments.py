@@ -21,6 +21,9 @@ from cerata.projections.columnar.scopes import MISSING, TENANT, Reach, admits, t
 
 ItemType = TypeVar("ItemType")
 
+NO_ITEMS: Final[tuple[()]] = ()
+"""The default of arguments that take several items: an array refuses a comparison with it."""
+
 DOCUMENT_KIND: Final = "document"
 """The kind of a frame that was split: its chunks are searched in its place."""
 
