@@ -12,7 +12,7 @@ import os
 import re
 import sys
 from collections import ChainMap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from itertools import chain
 from typing import TYPE_CHECKING, Final
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 from cerata.engine.errors import CerataError, InvalidInput
 from cerata.engine.late import loading
 from cerata.engine.packs import Addition, Pack, of_packs, packs
-from cerata.engine.verbs import EVERYDAY, Option, Verb
+from cerata.engine.verbs import EVERYDAY, Arg, Option, Verb
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -289,6 +289,7 @@ def _check(pack: Pack, beside: Iterable[Pack]) -> None:
                 where=where,
                 remedy=f"Use one of {', '.join(names)}, or add it to groups.",
             )
+        _check_places(verb.arguments, set(_COMMON), verb.words, where)
     for addition in pack.additions:
         _check_addition(addition, where)
 
@@ -308,6 +309,29 @@ def _check_addition(addition: Addition, where: str) -> None:
     for option in addition.options:
         if reused := sorted(taken.intersection(option.names)):
             raise _taken("option", f"{verb.words} {reused[0]}", where)
+    places = {each.place for each in verb.arguments if isinstance(each, Option)}
+    places |= {each.name for each in verb.arguments if isinstance(each, Arg)}
+    _check_places(addition.options, places | _COMMON, verb.words, where)
+
+
+_COMMON: Final = frozenset(
+    {"file", "json", "lock_timeout", "pack", "pages", "scope", "shared", "verb"}
+)
+"""The names of values that each verb has."""
+
+
+def _check_places(
+    arguments: Iterable[Arg | Option], taken: Collection[str], words: str, where: str
+) -> None:
+    """Refuse an option whose value would be stored in place of the value of another option."""
+    for argument in arguments:
+        if isinstance(argument, Option) and argument.names and argument.place in taken:
+            raise InvalidInput(
+                f"The value {argument.place!r} of {words} {argument.names[-1]} "
+                "is that of another option",
+                where=where,
+                remedy="Give the option another dest.",
+            )
 
 
 def _taken(kind: str, name: str, where: str) -> InvalidInput:

@@ -13,7 +13,8 @@ from typing import Final, TypeGuard
 from .errors import CerataError, InvalidInput, value_text
 from .events import kind_named
 from .late import loading
-from .packs import Pack, add_pack, packs, target
+from .packs import Pack, State, add_pack, packs, target
+from .verbs import Addition, Verb
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _MUTEX: Final = threading.Lock()
@@ -70,6 +71,14 @@ def _check(pack: Pack, beside: Iterable[Pack]) -> None:
             f"A pack cannot be named {pack.name!r:.80}",
             remedy="Use lower-case letters, digits, '-' and '_', such as 'garden'.",
         )
+    for field, values in (("states", State), ("verbs", Verb), ("additions", Addition)):
+        for value in getattr(pack, field):
+            if not isinstance(value, values):
+                raise InvalidInput(
+                    f"A value of {field} must be {values.__name__}, not {value_text(value)}",
+                    where=where,
+                    remedy=f"Pass a tuple of {values.__name__} values.",
+                )
     for holder in (*packs(), *beside):
         for kind, names, taken in _named(pack, holder):
             if reused := sorted(names & taken):

@@ -297,6 +297,16 @@ ADDITION: Final = (
             "additions=(Addition('info', 'shed:run_shed', (Option('--json', ''),)),)",
             "The option 'info --json' is taken",
         ),
+        (
+            "additions=(Addition('info', 'shed:run_shed', (Option('--a A', '', dest='file'),)),)",
+            "The value 'file' of info --a is that of another option",
+        ),
+        (
+            "verbs=(Verb('a', 'facts', '', 'shed:run_shed', (Option('--a A', '', dest='json'),)),)",
+            "The value 'json' of facts a --a is that of another option",
+        ),
+        ("verbs=(5,)", "A value of verbs must be Verb, not"),
+        ("states=('a',)", "A value of states must be State, not"),
     ],
 )
 def test_a_verb_that_takes_what_is_taken_is_refused(
