@@ -214,10 +214,10 @@ CALLS: Final = (
     Call("recall of 40 turns", 1_679, recall_turns),
     Call("frame", 60, frame),
     Call("facts", 61, facts),
-    Call("assert_fact", 163, assert_fact),
+    Call("assert_fact", 165, assert_fact),
     Call("checkpoint after 2 writes", 1_536, checkpoint),
     Call("Session.exchange", 156, exchange),
-    Call("Session.assemble", 2_336, assemble),
+    Call("Session.assemble", 2_337, assemble),
 )
 
 
