@@ -330,7 +330,7 @@ KERNEL = ("engine", "projections", "replay", "retrieval", "memory", "aio", "cli"
 KERNEL_MAX = (414, 88_250)
 """Files and lines of the kernel, which only fall."""
 
-PRODUCT_MAX = (633, 126_800)
+PRODUCT_MAX = (634, 126_850)
 """Files and lines of all rooms; a commit that brings a pack raises them, and says so."""
 
 

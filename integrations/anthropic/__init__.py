@@ -22,5 +22,5 @@ __getattr__ = names_with(
     __name__,
     "anthropic.lib.tools",
     "anthropic",
-    {"CerataAsyncMemoryTool": "tool", "CerataMemoryTool": "tool", "RefusedCommand": "refusal"},
+    {"CerataAsyncMemoryTool": "tool", "CerataMemoryTool": "tool", "RefusedCommand": "files"},
 )

@@ -5,7 +5,7 @@
 `trace` returns a store of the same file whose calls are spans, and whose events carry the trace.
 Needs the API package alone; without an SDK no span is recorded (docs/opentelemetry.md).
 
-Read first: `tracing`.
+Read first: `names`, then `tracing`.
 """
 
 from typing import TYPE_CHECKING

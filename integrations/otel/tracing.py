@@ -1,15 +1,14 @@
+# Where the extra otel is missing, its types are unknown.
+# pyright: basic, reportMissingImports=false
 """`trace`: a store whose calls are spans.
 
 Owns the spans and their attributes. A traced store is a `Store` of the same file and transactions,
 so every integration takes it. A call within a call is no span. Content is in no attribute unless it
 is asked for; an exception never is in an event or a status without that, since its message may
-quote content.
+quote content. Leaves out the names (`names`).
 """
 
-# Where the extra otel is missing, its types are unknown.
-# pyright: basic, reportMissingImports=false
-
-from collections.abc import Callable, Mapping, Sized
+from collections.abc import Callable, Sized
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -40,6 +39,8 @@ from cerata.memory.store import Store
 from cerata.memory.values.frames import Context, Frame, Hit, Receipt
 from cerata.memory.view import OfView, View, ViewHandle
 
+from . import names
+
 _Result = TypeVar("_Result")
 
 _RECORDS_MAX: Final = 50
@@ -53,7 +54,7 @@ class Tracing:
     """The spans of a store; a call returns the traceparent, which its events carry."""
 
     def __init__(self, store_id: str, provider: TracerProvider | None, *, content: bool) -> None:
-        self._tracer = get_tracer(TRACER, tracer_provider=provider)
+        self._tracer = get_tracer(names.TRACER, tracer_provider=provider)
         self._store_id = store_id
         self._content = content
 
@@ -75,14 +76,14 @@ class Tracing:
         """Return the result of a call, which is a span unless it is within another."""
         if _INSIDE.get():
             return call(handle, *given, **named)
-        operation = OPERATIONS[method]
+        operation = names.OPERATIONS[method]
         attributes = {
-            OPERATION: operation,
-            STORE_ID: self._store_id,
-            METHOD: method,
+            names.OPERATION: operation,
+            names.STORE_ID: self._store_id,
+            names.METHOD: method,
         }
-        if self._content and method in QUERIES and given and isinstance(given[0], str):
-            attributes[QUERY_TEXT] = given[0]
+        if self._content and method in names.QUERIES and given and isinstance(given[0], str):
+            attributes[names.QUERY_TEXT] = given[0]
         span = self._tracer.start_span(operation, kind=SpanKind.INTERNAL, attributes=attributes)
         mark = _INSIDE.set(True)
         try:
@@ -93,7 +94,7 @@ class Tracing:
                 with suppress(CerataError):
                     self._describe(span, handle, result)
         except BaseException as error:
-            span.set_attribute(ERROR_TYPE, type(error).__name__)
+            span.set_attribute(names.ERROR_TYPE, type(error).__name__)
             span.set_status(Status(StatusCode.ERROR, str(error) if self._content else None))
             raise
         finally:
@@ -104,17 +105,17 @@ class Tracing:
     def _describe(self, span: Span, handle: Writer | Reader, result: object) -> None:
         basis = _basis_of(handle, result)
         if basis is not None:
-            span.set_attribute(BASIS, basis)
+            span.set_attribute(names.BASIS, basis)
         number = _number_of(result)
         if number is not None:
-            span.set_attribute(RECORD_ID, str(number))
+            span.set_attribute(names.RECORD_ID, str(number))
         count = _count_of(result)
         if count is not None:
-            span.set_attribute(RECORD_COUNT, count)
+            span.set_attribute(names.RECORD_COUNT, count)
         records = _contents_of(result) if self._content else []
         if records:
             text = msgspec.json.encode(records[:_RECORDS_MAX]).decode()
-            span.set_attribute(RECORDS, text)
+            span.set_attribute(names.RECORDS, text)
 
 
 def _basis_of(handle: Writer | Reader, result: object) -> int | None:
@@ -219,9 +220,9 @@ def _trace_calls(kind: Any, base: type, prefix: str = "") -> None:
             handle = type(member)(cast("Any", own))
             handle.__set_name__(kind, name)
             setattr(kind, name, handle)
-        elif prefix + name in OPERATIONS:
+        elif prefix + name in names.OPERATIONS:
             setattr(kind, name, _spanned(prefix + name, getattr(base, name)))
-        elif prefix + name in VIEWS:
+        elif prefix + name in names.VIEWS:
             setattr(kind, name, _viewing(getattr(base, name)))
 
 
@@ -269,97 +270,3 @@ def trace(
     store_id = snapshot_of(store).log_id.hex()
     tracing = Tracing(store_id, tracer_provider, content=capture_content)
     return TracedStore(session_of(store).correlated(tracing))
-
-
-# --- Names of spans and attributes, and the operation of each call --------------------------------
-#
-# The names are those of the semantic conventions for generative AI, all in development. They left
-# OpenTelemetry's Python package, so this module is their only place here.
-
-
-TRACER: Final = "cerata"
-
-OPERATION: Final = "gen_ai.operation.name"
-STORE_ID: Final = "gen_ai.memory.store.id"
-RECORD_ID: Final = "gen_ai.memory.record.id"
-RECORD_COUNT: Final = "gen_ai.memory.record.count"
-QUERY_TEXT: Final = "gen_ai.memory.query.text"
-RECORDS: Final = "gen_ai.memory.records"
-ERROR_TYPE: Final = "error.type"
-BASIS: Final = "cerata.basis"
-METHOD: Final = "cerata.method"
-
-SEARCH: Final = "search_memory"
-CREATE: Final = "create_memory"
-UPDATE: Final = "update_memory"
-DELETE: Final = "delete_memory"
-
-_CALLS: Final = {
-    SEARCH: {
-        "": "access accesses count facts frame get messages recall search",
-        "graph": """
-            cooccurring conflicts entity evidence fact links neighbours paths resolve search
-            versions walk why
-        """,
-        "history": "around audit blame explain last of rerun tags timeline",
-        "files": "by_content by_uri children chunks content highlights source stored values",
-        "embeddings": "of tokens_of",
-    },
-    CREATE: {
-        "": "append assert_fact put_frame put_frames remember remember_messages",
-        "graph": "assert_many extract name",
-        "files": "remember",
-        "interchange": "import_events import_facts",
-        "upkeep": "apply",
-    },
-    UPDATE: {
-        "": "correct_fact judge record_access supersede update",
-        "graph": "declare link merge split unmerge unsplit",
-        "history": "restore tag",
-        "embeddings": "fill",
-    },
-    DELETE: {
-        "": "delete retract_fact",
-        "graph": "retract_many unlink",
-        "upkeep": "sweep",
-    },
-}
-
-
-def _named(calls: Mapping[str, str]) -> list[str]:
-    """Return the names of calls, those of a handle with its name: ``graph.link``."""
-    return [
-        f"{handle}.{name}" if handle else name
-        for handle, names in calls.items()
-        for name in names.split()
-    ]
-
-
-OPERATIONS: Final = {
-    name: operation for operation, calls in _CALLS.items() for name in _named(calls)
-}
-"""The operation of each call that is a span."""
-
-VIEWS: Final = ("at", "history.view", "within", "true_at", "upkeep.speculate")
-"""Calls that return a view, which is traced too."""
-
-UNTRACED: Final = frozenset(
-    _named(
-        {
-            "": """
-                actor backup basis checkpoint close diff frames head log
-                log_id now path report scope scoped shared transaction verify
-            """,
-            "graph": "entities",
-            "history": "bisect compare salvaged since",
-            "stream": "commit digests follow projection refresh replay",
-            "interchange": "export_events export_facts",
-            "upkeep": "branches compact drafts_after fork info maintain rebuild",
-            "embeddings": "embedder used",
-        }
-    )
-)
-"""Public names that are no span: handles, files, maintenance, and items read as they come."""
-
-QUERIES: Final = frozenset({"recall", "search", "graph.search"})
-"""Calls whose first argument is a question."""

@@ -21,7 +21,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 import cerata
 import cerata.aio
 from cerata import Conflict, Entity, InvalidInput, NotFound, agents
-from cerata.integrations.otel import TracedStore, TracedView, trace, tracing
+from cerata.integrations.otel import TracedStore, TracedView, names, trace
 from cerata.memory.handles import public_names
 from cerata.memory.store import Store
 from cerata.memory.view import View
@@ -55,7 +55,7 @@ class Spans:
         ]
 
 
-STORE = tracing.STORE_ID
+STORE = names.STORE_ID
 
 
 @pytest.fixture
@@ -78,11 +78,11 @@ def test_a_call_is_a_span_with_ids_and_counts(store: Store, spans: Spans) -> Non
     store.recall("three")
     assert spans.attributes() == [
         {
-            tracing.OPERATION: operation,
-            tracing.METHOD: method,
-            tracing.BASIS: basis,
-            tracing.RECORD_COUNT: count,
-            **({} if number is None else {tracing.RECORD_ID: number}),
+            names.OPERATION: operation,
+            names.METHOD: method,
+            names.BASIS: basis,
+            names.RECORD_COUNT: count,
+            **({} if number is None else {names.RECORD_ID: number}),
         }
         for operation, method, basis, count, number in (
             ("create_memory", "put_frames", 2, 2, "1"),
@@ -105,8 +105,8 @@ def test_a_span_is_internal_and_names_the_log(store: Store, spans: Spans) -> Non
 def test_every_public_name_is_a_span_or_named_as_none() -> None:
     """A new call is decided on, not forgotten."""
     public = {*public_names(Store), *public_names(View), *agents.__all__}
-    assert public == {*tracing.OPERATIONS, *tracing.UNTRACED, *tracing.VIEWS}
-    assert not {*tracing.OPERATIONS} & {*tracing.UNTRACED}
+    assert public == {*names.OPERATIONS, *names.UNTRACED, *names.VIEWS}
+    assert not {*names.OPERATIONS} & {*names.UNTRACED}
 
 
 def test_events_carry_the_trace_of_their_span(store: Store, spans: Spans) -> None:
@@ -151,7 +151,7 @@ def test_views_and_scoped_stores_are_traced(store: Store, spans: Spans) -> None:
     ):
         assert isinstance(view, TracedView)
         view.search("one")
-        assert [span[tracing.BASIS] for span in spans.attributes()] == [1]
+        assert [span[names.BASIS] for span in spans.attributes()] == [1]
     scoped = store.scoped({"tenant": "acme"})
     assert isinstance(scoped, TracedStore)
     scoped.get("x")
@@ -170,7 +170,7 @@ def test_an_error_is_its_type_alone(store: Store, spans: Spans) -> None:
         store.frame(9)
     [span] = spans.taken()
     assert span.attributes is not None
-    assert span.attributes[tracing.ERROR_TYPE] == "NotFound"
+    assert span.attributes[names.ERROR_TYPE] == "NotFound"
     assert (span.status.status_code, span.status.description) == (StatusCode.ERROR, None)
     assert span.events == ()
 
@@ -223,8 +223,8 @@ def test_content_is_captured_on_request(spans: Spans) -> None:
         store.frame(9)
     found, missing = spans.taken()
     assert found.attributes is not None
-    assert found.attributes[tracing.QUERY_TEXT] == "index"
-    assert found.attributes[tracing.RECORDS] == '[{"id":1,"content":"The index is HNSW."}]'
+    assert found.attributes[names.QUERY_TEXT] == "index"
+    assert found.attributes[names.RECORDS] == '[{"id":1,"content":"The index is HNSW."}]'
     assert "9" in (missing.status.description or "")
     store.close()
 
