@@ -131,8 +131,11 @@ _REQUESTS_MAX: Final = 200
 """Requests with a token at the same time; more are refused."""
 
 _WAITING_MAX: Final = 100
-"""Connections without a request in progress; a further one closes the oldest. So connections that
-send half a request, or none, keep no client out."""
+"""Connections without a request in progress, with and without a token; a further one closes the
+oldest of its sort. So connections that send half a request, or none, keep no client out."""
+
+_KNOWN: Final = "cerata.known"
+"""The name in the scope of a request whose token is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,31 +228,39 @@ def serve_http(bearers: Sequence[Bearer], shutdown: Shutdown, listener: socket.s
             # The shutdown has the signals.
             yield
 
-    waiting: dict[Any, None] = {}
+    # The connections whose last request had a token, and the others: each sort closes its own only.
+    waiting: dict[bool, dict[Any, None]] = {True: {}, False: {}}
 
     class Connection(AutoHTTPProtocol):
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
-            self._wait()
+            self._wait(is_known=False)
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
             if self.cycle is not None and not self.cycle.response_complete:
-                waiting.pop(self, None)
+                self._leave()
 
         def on_response_complete(self) -> None:
+            is_known = _KNOWN in self.scope
             super().on_response_complete()
-            self._wait()
+            self._wait(is_known=is_known)
 
         def connection_lost(self, exc: Exception | None) -> None:
-            waiting.pop(self, None)
+            self._leave()
             super().connection_lost(exc)
 
-        def _wait(self) -> None:
-            waiting[self] = None
-            if len(waiting) > _WAITING_MAX:
-                oldest = next(iter(waiting))
-                del waiting[oldest]
+        def _leave(self) -> None:
+            for connections in waiting.values():
+                connections.pop(self, None)
+
+        def _wait(self, *, is_known: bool) -> None:
+            self._leave()
+            connections = waiting[is_known]
+            connections[self] = None
+            if len(connections) > _WAITING_MAX:
+                oldest = next(iter(connections))
+                del connections[oldest]
                 oldest.transport.abort()
 
     config = uvicorn.Config(
@@ -329,8 +340,10 @@ class _App:
             fault = "The token is missing or unknown: pass Authorization: Bearer TOKEN"
             await _refuse(send, 401, fault, (b"www-authenticate", b"Bearer"))
         elif self._served >= _REQUESTS_MAX:
+            scope[_KNOWN] = True
             await _refuse(send, 503, "Too many requests: try again", (b"retry-after", b"1"))
         else:
+            scope[_KNOWN] = True
             self._served += 1
             try:
                 await _handle(manager, scope, receive, send)

@@ -165,6 +165,28 @@ def test_half_open_requests_keep_no_client_out(half: bytes, tmp_path: Path) -> N
         asyncio.run(scenario(url))
 
 
+def test_refused_requests_close_no_connection_of_a_client(tmp_path: Path) -> None:
+    """An idle client was the oldest connection, so its next request ended in a reset."""
+    fields = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    known = {**fields, "Authorization": f"Bearer {ANNA['token']}"}
+    with (
+        http_server(SERVERS[0], tmp_path / "brain.cera", ANNA) as (_, url),
+        contextlib.ExitStack() as stack,
+    ):
+        place = urlsplit(url).netloc
+        clients = [http.client.HTTPConnection(place, timeout=30) for _ in range(151)]
+        for client in clients:
+            stack.callback(client.close)
+            headers = known if client is clients[0] else fields
+            client.request("POST", "/mcp", json.dumps(INITIALIZE), headers)
+            answer = client.getresponse()
+            answer.read()
+            assert answer.status == (200 if client is clients[0] else 401)
+        clients[0].auto_open = False
+        clients[0].request("POST", "/mcp", json.dumps(INITIALIZE), known)
+        assert clients[0].getresponse().status == 200
+
+
 def test_a_server_does_not_listen_beyond_this_machine(tmp_path: Path) -> None:
     """The address of the machine's name has no listener."""
     with http_server(SERVERS[0], tmp_path / "brain.cera", ANNA) as (_, url):
